@@ -31,10 +31,10 @@ impl Fences {
             let quote = if line.starts_with("> ") { "> " } else { "" };
             let inside = |line: &str| line.strip_prefix(quote).unwrap_or(line).to_owned();
             let first = inside(line);
-            let info = first.trim_end().strip_prefix("```").unwrap_or_default();
-            let (all, key) = match info.split_once(' ') {
-                Some(("figure", key)) => (&mut self.figures, key),
-                Some(("table", key)) => (&mut self.tables, key),
+            let info = first.trim_end().strip_prefix("```").and_then(|info| info.split_once(' '));
+            let (all, name, key) = match info {
+                Some((name @ "figure", key)) => (&mut self.figures, name, key),
+                Some((name @ "table", key)) => (&mut self.tables, name, key),
                 _ => {
                     out.push_str(line);
                     continue;
@@ -54,7 +54,6 @@ impl Fences {
             if all.insert(key.to_owned(), fence).is_some() {
                 bail!("{}: `{key}` is declared twice", place());
             }
-            let name = info.split(' ').next().unwrap_or_default();
             let rest = format!("{}\n", quote.trim_end()).repeat(body.len() + 1);
             out.push_str(&format!("{quote}{{{{#{name} {key}}}}}\n{rest}"));
         }
@@ -62,30 +61,27 @@ impl Fences {
     }
 
     /// The figure with this key.
-    pub(super) fn figure<'f>(
-        &'f self,
-        chapters: &'f [Chapter],
-        key: &str,
-    ) -> Option<Makes<'f, Drawing>> {
-        if let Some(fence) = self.figures.get(key) {
-            return Some(Box::new(|records| fence.draw(records)));
-        }
-        let all = chapters.iter().flat_map(|chapter| &chapter.figures);
-        let found = all.filter(|figure| figure.key == key).map(|figure| figure.draw).next()?;
-        Some(Box::new(found))
+    pub(super) fn figure<'f>(&'f self, all: &[Chapter], key: &str) -> Option<Makes<'f, Drawing>> {
+        let mut own = all.iter().flat_map(|chapter| &chapter.figures).filter(|own| own.key == key);
+        declared(&self.figures, key, Fence::draw, own.next().map(|own| own.draw))
     }
 
     /// The table with this key.
-    pub(super) fn table<'f>(
-        &'f self,
-        chapters: &'f [Chapter],
-        key: &str,
-    ) -> Option<Makes<'f, TableData>> {
-        if let Some(fence) = self.tables.get(key) {
-            return Some(Box::new(|records| fence.table(records)));
-        }
-        let all = chapters.iter().flat_map(|chapter| &chapter.tables);
-        let found = all.filter(|table| table.key == key).map(|table| table.make).next()?;
-        Some(Box::new(found))
+    pub(super) fn table<'f>(&'f self, all: &[Chapter], key: &str) -> Option<Makes<'f, TableData>> {
+        let mut own = all.iter().flat_map(|chapter| &chapter.tables).filter(|own| own.key == key);
+        declared(&self.tables, key, Fence::table, own.next().map(|own| own.make))
+    }
+}
+
+/// What makes the element with this key: its fence, or else a chapter's `own` function.
+fn declared<'f, T: 'f>(
+    fences: &'f BTreeMap<String, Fence>,
+    key: &str,
+    make: fn(&Fence, &Records) -> lab::Result<T>,
+    own: Option<fn(&Records) -> lab::Result<T>>,
+) -> Option<Makes<'f, T>> {
+    match fences.get(key) {
+        Some(fence) => Some(Box::new(move |records| make(fence, records))),
+        None => Some(Box::new(own?)),
     }
 }
