@@ -11,7 +11,7 @@ use crate::{
 };
 use lab::data::{DataSet, Split};
 use sha2::{Digest, Sha256};
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 /// A run's images, on its device.
 pub struct Sets<D: Engine> {
@@ -21,24 +21,34 @@ pub struct Sets<D: Engine> {
     pub held: Option<Resident<D>>,
     /// The exam.
     pub test: Resident<D>,
-    /// Which classes have no image in one of them, in words.
-    pub missing: Vec<String>,
+    /// What speaks against them, in words.
+    pub doubts: Vec<String>,
 }
 
 impl<D: Engine> Sets<D> {
     /// Moves them onto the device; `train` is what the run has [`seen`].
     ///
     /// # Errors
-    /// [`Error::Config`] if they do not fit the models or are too few, [`Error::Device`].
+    /// [`Error::Config`] if they do not fit the models, are too few, or show nothing; [`Error::Device`].
     pub fn new(dev: &D, settings: &Settings, train: &Split, test: &Split) -> Result<Self> {
-        let (learn, held) = split(train, settings)?;
+        let (learn, held_out) = split(train, settings)?;
         let learn = learn.as_ref().unwrap_or(train);
-        let all = [("training", Some(learn)), ("validation", held.as_ref()), ("test", Some(test))];
-        let missing = all.into_iter().filter_map(|(name, split)| missing(name, split?)).collect();
         let train = Resident::new(dev, learn)?;
         let train = if settings.augment { train.with_bytes(learn) } else { train };
-        let held = held.as_ref().map(|held| Resident::new(dev, held)).transpose()?;
-        Ok(Self { train, held, test: Resident::new(dev, test)?, missing })
+        let held = held_out.as_ref().map(|held| Resident::new(dev, held)).transpose()?;
+        let on_device = Resident::new(dev, test)?;
+        let mut doubts = Vec::new();
+        let all =
+            [("training", Some(learn)), ("validation", held_out.as_ref()), ("test", Some(test))];
+        for (name, split) in all.into_iter().filter_map(|(name, split)| Some((name, split?))) {
+            something_to_see(name, split)?;
+            doubts.extend(missing(name, split));
+            if name != "training" {
+                doubts.extend(negative(name, split, learn));
+                doubts.extend(known(name, split, learn));
+            }
+        }
+        Ok(Self { train, held, test: on_device, doubts })
     }
 }
 
@@ -59,6 +69,40 @@ fn missing(name: &str, split: &Split) -> Option<String> {
     let classes =
         if others.is_empty() { last.clone() } else { format!("{} or {last}", others.join(", ")) };
     Some(format!("none of the {} {name} images is of class {classes}", split.len()))
+}
+
+/// Refuses images on none of which there is anything.
+fn something_to_see(name: &str, split: &Split) -> Result<()> {
+    let empty = |image: &[u8]| image.iter().all(|level| *level == image[0]);
+    if (0..split.len()).all(|i| empty(split.image(i))) {
+        return Err(Error::Config(format!(
+            "each of the {} {name} images has the same level in all its pixels, so there is nothing to learn from; look at \
+             the files that --data names, or make them again",
+            split.len()
+        )));
+    }
+    Ok(())
+}
+
+/// Says if these images are light where those that are learned from are dark, or the other way round.
+fn negative(name: &str, split: &Split, learn: &Split) -> Option<String> {
+    let third = |split: &Split| (3.0 * split.mean_and_deviation().0) as i32;
+    (third(split) - third(learn)).abs().ge(&2).then(|| {
+        let [theirs, ours] = [split, learn].map(|all| if third(all) > 0 { "light" } else { "dark" });
+        format!("the {name} images are {theirs} and the training images {ours}; turn one of them into its negative")
+    })
+}
+
+/// Says if more than one in a hundred of these images is one of those that are learned from.
+fn known(name: &str, split: &Split, learn: &Split) -> Option<String> {
+    let learned: HashSet<&[u8]> = (0..learn.len()).map(|i| learn.image(i)).collect();
+    let known = (0..split.len()).filter(|i| learned.contains(split.image(*i))).count();
+    (100 * known > split.len()).then(|| {
+        format!(
+            "{known} of the {} {name} images are training images, too; the accuracy on them says nothing about new ones",
+            split.len()
+        )
+    })
 }
 
 /// All of the data that makes a run's numbers: the images that it learns from ([`seen`]), and those of the test.

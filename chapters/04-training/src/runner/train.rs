@@ -140,7 +140,7 @@ pub fn train_stepper<D: Engine>(
     let (every, saved) = (config.checkpoint_every, Instant::now());
     let mut keeper = Keeper { kept, every, saved, team, watcher };
     keeper.watcher.begin(&begin);
-    for words in &sets.missing {
+    for words in &sets.doubts {
         keeper.watcher.warn(words);
     }
     let end = fit(&mut run, &sets, team, |run, done| keeper.hear(run, done))?;

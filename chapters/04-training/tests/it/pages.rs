@@ -311,3 +311,39 @@ fn the_order_of_the_files_is_no_trap_and_missing_classes_are_named() {
     assert_eq!(warned.len(), 3, "{warned:?}");
     assert!(warned.iter().zip(named).all(|(words, named)| words.contains(named)), "{warned:?}");
 }
+
+#[test]
+fn data_that_can_not_be_right_gets_a_sentence() {
+    let of = |split: &Split, change: fn(&u8) -> u8| Split {
+        images: split.images.iter().map(change).collect(),
+        labels: split.labels.clone(),
+        ..*split
+    };
+    let (train, test) = (&DRAWN.train.first(600), &DRAWN.test.first(200));
+    let negative = |level: &u8| 255 - level;
+    let (light, black) = (&of(train, negative), |_: &u8| 0);
+    for (train, test, patience, wanted) in [
+        (train, test, None, ""),
+        (train, &of(test, |level| level / 2 + 60), None, ""),
+        (light, &of(test, negative), Some(1), ""),
+        (
+            train,
+            &of(test, negative),
+            None,
+            "the test images are light and the training images dark",
+        ),
+        (light, test, None, "the test images are dark and the training images light"),
+        (train, &train.first(150), None, "150 of the 150 test images are training images"),
+        (&of(train, black), test, None, "each of the 600 training images has the same level"),
+        (&of(train, |_| 255), test, Some(1), "each of the 500 training images has the same level"),
+        (train, &of(test, black), None, "each of the 200 test images has the same level"),
+    ] {
+        let data = DataSet { train: train.clone(), test: test.clone(), ..DRAWN.clone() };
+        let linear = Settings { model: Model::Linear, epochs: 1, ..Settings::default() };
+        let settings = Settings { patience, ..linear };
+        let mut warned = Warned::default();
+        let end = train_on(&Config { settings, ..Config::default() }, &data, &mut warned);
+        let said = end.map_or_else(|error| error.to_string(), |_| warned.0.join("\n"));
+        assert!(said.starts_with(wanted) && said.lines().count() == wanted.len().min(1), "{said}");
+    }
+}
