@@ -61,35 +61,15 @@ fn goal(page: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
-
-    fn entry(title: &str, path: &str) -> Entry {
-        Entry { title: title.to_owned(), path: Some(path.into()) }
-    }
 
     #[test]
-    fn an_opener_lists_its_sections_with_their_goals() {
-        let root = tempfile::tempdir().unwrap();
-        let folder = root.path().join("book/src/01-a");
-        fs::create_dir_all(&folder).unwrap();
-        let write = |file: &str, text: &str| fs::write(folder.join(file), text).unwrap();
-        write("one.md", "# One\n\n**You will be able to count**\nto one.\n\nText.\n");
-        write("two.md", "# Two\n\nYou will be able to go on.\n");
-        let entries = [
-            entry("1. A", "01-a/README.md"),
-            entry("One", "01-a/one.md"),
-            entry("◇ Two", "01-a/two.md"),
-            entry("2. B", "02-b/README.md"),
-        ];
-        let made = |page: &str| list(root.path(), &entries, Path::new(page));
+    fn a_section_says_what_it_is_for() {
         assert_eq!(
-            made("01-a/README.md").unwrap(),
-            "- [One](one.md) (<!-- minutes 01-a/one.md --> min). You will be able to count to one.\n\
-             - [◇ Two](two.md) (<!-- minutes 01-a/two.md --> min). You will be able to go on.\n"
+            goal("# A\n\n**You will be able to a**\nb.\n\nC.").unwrap(),
+            format!("{GOAL} a b.")
         );
-        assert!(made("02-b/README.md").unwrap_err().to_string().contains("no sections"));
-        assert!(made("01-a/one.md").unwrap_err().to_string().contains("opener"));
-        write("two.md", "# Two\n\nWho goes on?\n");
-        assert!(format!("{:#}", made("01-a/README.md").unwrap_err()).contains("two.md"));
+        assert!(goal("# Two\n\nWho goes on?\n").unwrap_err().to_string().contains("Who goes on?"));
+        let none = list(Path::new(""), &[], Path::new("01-a/README.md")).unwrap_err().to_string();
+        assert!(none.contains("01-a has no sections"), "{none}");
     }
 }

@@ -64,23 +64,3 @@ pub(super) fn expand(text: &str, flavour: Flavour) -> String {
     }
     out
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_claim_is_a_box_and_its_sentence_a_paragraph() {
-        let text = "> [!CLAIM] \"GPUs are fast.\"\n> Are they?\n\nMore.\n";
-        let page = expand(text, Flavour::Html);
-        assert!(page.contains("\"GPUs are fast.\"\n\nAre they?\n\n</div>\n"), "{page}");
-        assert!(page.ends_with("</div>\n\nMore.\n"), "{page}");
-        let notebook = expand(text, Flavour::Notebook);
-        assert!(
-            notebook.starts_with("> **A claim, tested.** \"GPUs are fast.\"\n>\n> Are they?"),
-            "{notebook}"
-        );
-        let code = "```text\n> [!CLAIM] no\n```\n";
-        assert_eq!(expand(code, Flavour::Html), code);
-    }
-}

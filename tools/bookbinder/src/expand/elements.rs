@@ -24,18 +24,3 @@ pub(super) fn without(text: &str) -> String {
     }
     out
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn in_a_notebook_an_element_is_what_it_holds() {
-        let text = "<gpu-product size=\"64\">\n\nIt needs *WebGPU*.\n\n</gpu-product>\n\n<div>\n\n\
-                    ```html\n<gpu-product>\n```\n\n<!-- a note -->\n";
-        assert_eq!(
-            without(text),
-            "\nIt needs *WebGPU*.\n\n\n<div>\n\n```html\n<gpu-product>\n```\n\n<!-- a note -->\n"
-        );
-    }
-}

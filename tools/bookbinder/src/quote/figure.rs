@@ -243,16 +243,3 @@ fn markdown_table(table: &TableData) -> String {
     lines.push(format!("*{}*", table.caption));
     lines.join("\n")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_a_link_named_by_its_host() {
-        let link = "<a href=\"https://a.org/b?c=1\">a&#46;org</a>";
-        assert_eq!(web_link("https://a.org/b?c=1").as_deref(), Some(link));
-        assert_eq!(web_link("see https://a.org"), None);
-        assert_eq!(web_link("https://a.org and more"), None);
-    }
-}

@@ -2,7 +2,8 @@
 //!
 //! `FIXTURE_BOOK=DIR cargo test -p bookbinder --test it whole` leaves the book in DIR, for the browser.
 
-use bookbinder::{Binder, links, serve::Server};
+use crate::golden;
+use bookbinder::{Binder, links, notebook, page::of_chapter, serve::Server};
 use lab::{
     Chapter, Drawing, Error, Experiment, Figure, Key, Records, Samples, Table, TableData, Unit,
     machine::Machine,
@@ -104,6 +105,11 @@ impl Fixture {
         error
     }
 
+    /// That no link of the book leads nowhere.
+    fn is_whole(&self) {
+        assert_eq!(links::check(&self.path("target/book")).unwrap(), Vec::<String>::new());
+    }
+
     fn page(&self, name: &str) -> String {
         fs::read_to_string(self.path("target/book").join(name)).unwrap()
     }
@@ -180,263 +186,79 @@ fn the_book_is_whole() {
     fixture.record(&format!("{CONTRIBUTED}/amber"), "Ryzen", true);
     let index = fixture.binder().build().unwrap();
     assert!(index.is_file() && index.ends_with("target/book/index.html"));
-    assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
-    let page = fixture.page("09-demo/index.html");
-    for part in [
-        // Numbers: the first reference machine's is shown, the others' lie next to the page.
-        "<a class=\"measured\" data-machine=\"small\" href=\"../records/small/demo-rate.html#demo-rate-n-64\"",
-        "<main data-page=\"09-demo-index\" data-beside=\"amber large\">",
-        "median of 3 samples, half of them between 105 GFLOP/s and 115 GFLOP/s; 55% of the peak; small",
-        ">110\u{a0}GFLOP/s</data>",
-        ">55%</data>",
-        // A sentence stays short where a number is missing; the reason is a step away, and once on the page.
-        "on small: not measured: this CPU has no AMX\"> on large</a>",
-        "not measured yet on small, and why:</p>",
-        "<li>this CPU has no AMX.</li>",
-        // The figure, its ids its own, its caption text and not Markdown.
-        "<svg role=\"img\" aria-label=\"One &quot;bar&quot;.\"",
-        "id=\"demo-rates-small-bar\"",
-        "more than *before*.",
-        "<th scope=\"row\">64</th>",
-        // A table inside a claim leaves the claim whole.
-        "</table>\n</div>\n</div>\n\n<p>Half wrong.</p>\n</div>",
-        // Formulas, claims, terms, sources, quotes, cells, exercises.
-        "display=\"block\"",
-        "<code>$not maths$</code>",
-        "<code>{{#measure in.code}}</code>",
-        "{{#measure with a backslash}}",
-        "<div class=\"claim\" role=\"note\"",
-        "href=\"../glossary.html#cache-line\"",
-        ">fused operations</a>",
-        "id=\"footnote-goto\"",
-        "pub fn sum(numbers: &amp;[f32]) -&gt; f32 {\n    numbers.iter().sum()\n}",
-        "42 printed</pre>",
-        "<pre class=\"output\">42</pre>",
-        "href=\"../notebooks/09-demo.ipynb\" download",
-        "notebooks open 09-demo</code>",
-        "id=\"exercise-demo-add\"",
-        "cargo run --release -- check demo/add",
-        "<summary>Hint 2</summary>",
-        "data-default=\"small\"",
-        "minutes to read",
-    ] {
-        assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
+    fixture.is_whole();
+    for file in ["small/machine.json", "small/demo.json", "small/demo-rate.json"] {
+        assert!(fixture.path("target/book/records").join(file).is_file(), "{file}");
     }
+    let kept = |name: &str| fixture.path("target/book").join(name).is_file();
+    assert!(kept("notebooks/09-demo.ipynb"));
+    for script in fs::read_dir(fixture.path("book/theme")).unwrap().flatten() {
+        let name = script.file_name().into_string().unwrap();
+        assert!(!name.ends_with(".js") || kept(&format!("theme/{name}")), "{name}");
+    }
+    let (home, page) = (fixture.page("index.html"), fixture.page("09-demo/index.html"));
     assert!(page.contains("href=\"../fonts/maths.css\""), "formulas have their font");
-    assert!(
-        !fixture.page("index.html").contains("maths.css")
-            && fixture.page("fonts/maths.css").contains("base64")
-    );
-    assert!(!page.contains("ANCHOR") && !page.contains("EXERCISE:") && !page.contains("[!CLAIM]"));
-    let sources = fixture.page("bibliography.html");
-    assert!(sources.contains("<span id=\"source-goto\"></span>Goto, K."), "{sources}");
-    assert!(sources.contains("href=\"09-demo/index.html\"") && !sources.contains("[^goto]"));
-    assert!(page.contains("id=\"term-cache-line\" href=\"../glossary.html#cache-line\""));
-    let term = "64 bytes on most CPUs. See <a href=\"09-demo/index.html#term-cache-line\">9. A";
-    assert!(fixture.page("glossary.html").contains(term));
-    // Each run has a page in its machine's folder, with the frame of all pages, and a file.
+    assert!(!home.contains("maths.css") && fixture.page("fonts/maths.css").contains("base64"));
     let run = fixture.page("records/large/demo-rate.html");
-    assert!(
-        run.contains("id=\"demo-rate-n-128\"") && run.contains("src=\"../../book.js\""),
-        "{run}"
-    );
+    assert!(run.contains("src=\"../../book.js\""), "it has the frame of all pages: {run}");
     assert!(run.contains("<title>demo.rate on large - "), "{run}");
-    let list = fixture.page("records/large.html");
-    assert!(list.contains("data-records=\"demo-rate\" href=\"large/demo-rate.html\""), "{list}");
-    assert!(!list.contains("demo-rate-n-128") && list.contains("id=\"run-demo-rate\""));
-    for file in ["machine.json", "demo.json", "demo-rate.json"] {
-        assert!(fixture.path("target/book/records/small").join(file).is_file(), "{file}");
-    }
-    assert!(fixture.path("target/book/notebooks/09-demo.ipynb").is_file());
     if let Some(keep) = std::env::var_os("FIXTURE_BOOK") {
         copy(&fixture.path("target/book"), Path::new(&keep));
     }
-    let home = fixture.page("index.html");
-    assert!(home.contains("href=\"09-demo/index.html\"><circle") && home.contains("draft"));
-    assert!(home.contains("href=\"09-demo/index.html#the-table\""));
+}
+
+/// What stands on a page, an element a line.
+fn main_of(page: &str) -> String {
+    let (_, main) = page.split_once("<main").unwrap();
+    let main = main.split("</main>").next().unwrap().replace("><", ">\n<");
+    main.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 #[test]
-fn a_number_may_be_asked_for_on_the_page_alone() {
+fn pages_and_notebooks_are_the_golden_ones() {
     let fixture = Fixture::new();
-    let asked = "It is {{#measure demo.rate n=64 ask: The \"rate\" at 64}}.";
-    fixture.append(asked);
+    fixture.record(&format!("{CONTRIBUTED}/amber"), "Ryzen", true);
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    for part in ["book", "notebooks"] {
+        copy(&here.join(part), &fixture.path(part));
+    }
+    fs::copy(here.join("text.md"), fixture.path("text.md")).unwrap();
+    let kernel = fs::read_to_string(here.join("kernel.txt")).unwrap();
+    for file in fs::read_dir(fixture.path("chapters/09-demo/kernels")).unwrap().flatten() {
+        let name = file.path().file_stem().unwrap().to_str().unwrap().to_owned();
+        fs::write(file.path(), kernel.replace("name", &name)).unwrap();
+    }
     fixture.binder().build().unwrap();
-    let page = fixture.page("09-demo/index.html");
-    for part in [
-        "<span class=\"ask-switch\"></span>",
-        "It is <span data-ask=\"The &quot;rate&quot; at 64\"><span class=\"measure\" data-quote=\"\">",
+    fixture.is_whole();
+    for name in [
+        "index",
+        "lists",
+        "glossary",
+        "bibliography",
+        "09-demo/index",
+        "09-demo/gpu",
+        "11-parts/index",
+        "11-parts/one",
+        "11-parts/two",
+        "records/large",
+        "records/amber",
+        "records/large/demo-rate",
     ] {
-        assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
+        let made = main_of(&fixture.page(&format!("{name}.html")));
+        golden(&format!("{}.html", name.replace('/', "-")), &made);
     }
-    let notebook = &fixture.binder().pages().unwrap()[1].markdown;
-    assert!(notebook.contains("It is 110\u{a0}GFLOP/s."), "{notebook}");
-    assert!(!fixture.page("index.html").contains("ask-switch"));
-}
-
-#[test]
-fn the_lists_hold_what_the_chapters_have() {
-    let fixture = Fixture::new();
-    let write = |name: &str, text: &str| fs::write(fixture.path(name), text).unwrap();
-    let read = |name: &str| fs::read_to_string(fixture.path(name)).unwrap();
-    let lists = "# Lists\n\n{{#map needs}}\n\n{{#map times}}\n\nIn {{#map hours}} and {{#map practice}} hours.\n\n\
-                 {{#index open}}\n\n## Experiments\n\n{{#index experiments}}\n\n\
-                 ## Kernels\n\n{{#index kernels}}\n\n## Exercises\n\n{{#index exercises}}\n";
-    write("book/src/lists.md", lists);
-    let contents = read("book/src/SUMMARY.md");
-    write(
-        "book/src/SUMMARY.md",
-        &contents.replace("[Home](README.md)", "[Lists](lists.md)\n[Home](README.md)"),
-    );
-    let page = read("book/src/09-demo/README.md");
-    let note =
-        "# A demonstration\n\n> [!NOTE]\n> It runs for {{#measure demo.rate n=64}}.\n> Not long.\n";
-    write("book/src/09-demo/README.md", &page.replace("# A demonstration\n", note));
-    write("chapters/09-demo/Cargo.toml", "[package]\nname = \"demo\"\n\n[dependencies]\n");
-    write("chapters/09-demo/exercises/add/exercise.rs", "");
-    fixture.binder().build().unwrap();
-    assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
-    let page = fixture.page("lists.html");
-    for part in [
-        "<a href=\"09-demo/index.html\"><title>Chapter 9, A demonstration: it builds on no other</title>",
-        "4 minutes to read. It runs for <span class=\"measure\" data-quote=\"\">",
-        "<p>In 1 and 1 hours.</p>",
-        "None: all that the pages show has been measured.",
-        "There are 1 experiments in 1 chapters.",
-        "<strong><code>demo.rate</code></strong>: that it works. Shown in <a \
-         href=\"09-demo/index.html\">A demonstration</a>. Run: <code>measure demo.rate</code>. Record: <a \
-         href=\"records/small/demo-rate.html\">small</a>, <a",
-        "<strong><code>naive.wgsl</code></strong>: One thread for each element of C",
-        "<em>Launch:</em> workgroups of 16×16 threads",
-        "Quoted in <a href=\"09-demo/gpu.html",
-        "#exercise-demo-add\">",
-        "10 minutes · level 1 of 3. Check: <code>check demo/add</code>.",
-    ] {
-        assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
-    }
-}
-
-#[test]
-fn an_opener_lists_its_sections_and_leads_old_addresses_on() {
-    let fixture = Fixture::new();
-    for section in ["more", "gpu"] {
-        let file = fixture.path(&format!("book/src/09-demo/{section}.md"));
-        let text = fs::read_to_string(&file).unwrap();
-        let (title, rest) = text.split_once('\n').unwrap();
-        fs::write(file, format!("{title}\n\nYou will be able to go on.\n\n## Once here\n{rest}"))
-            .unwrap();
-    }
-    let asked = "{{#sections}}\n\nIn all {{#minutes 09-demo/more.md 09-demo/gpu.md}} minutes. On large \
-                 {{#measure demo.rate n=64 @large}}.";
-    fixture.append(asked);
-    fixture.binder().build().unwrap();
-    let page = fixture.page("09-demo/index.html");
-    for part in [
-        "<li><a href=\"more.html\">More</a> (1 min). You will be able to go on.</li>",
-        "In all 3 minutes.",
-        "\"#once-here\":\"more.html#once-here\"",
-        "On large <a class=\"measured\" href=\"../records/large/demo-rate.html#demo-rate-n-64\"",
-    ] {
-        assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
-    }
-    // An address of the opener's own stays there.
-    assert!(!page.contains("\"#the-table\":"), "{page}");
-    assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
-}
-
-#[test]
-fn drawings_and_kernels_are_a_part_of_the_page() {
-    let fixture = Fixture::new();
-    fixture.binder().build().unwrap();
-    let page = fixture.page("09-demo/gpu.html");
-    for part in [
-        "<figure class=\"diagram\" id=\"diagram-box\">\n<div class=\"plot\"><svg role=\"img\" \
-         aria-label=\"A box, and the rate that it reaches.\"",
-        "clip-path=\"url(#diagram-box-inside)\"",
-        // Each machine's number where it has one, the default's shown.
-        "<tspan data-machine=\"small\">110\u{a0}GFLOP/s</tspan>",
-        "<tspan data-machine=\"large\" hidden=\"\">220\u{a0}GFLOP/s</tspan>",
-        "<tspan data-machine=\"large\" data-also=\"small\">3.00\u{a0}TFLOP/s</tspan></text>",
-        "<figcaption>A box, which holds a_b &amp; 2 × 2.</figcaption>",
-        "<step-player>",
-        "<digit-canvas>",
-    ] {
-        assert!(page.contains(part), "`{part}` is not on the page:\n{page}");
-    }
-    assert!(!page.contains("AMX") && !page.contains("<desc>") && !page.contains("a remark"));
-    // The element gets the text that the page quotes, to the letter.
-    let kernel = fs::read_to_string(fixture.path("chapters/09-demo/kernels/shared.wgsl")).unwrap();
-    let quoted = kernel.split("// ANCHOR: kernel\n").nth(1).unwrap();
-    let quoted = quoted.split("// ANCHOR_END").next().unwrap().trim_end();
-    let script = page.split("data-kernel=\"shared\">").nth(1).unwrap().split("</script>").next();
-    assert!(script.unwrap().contains(quoted), "{script:?}");
-    let listing = page.split("language-rust\">").nth(1).unwrap().split("</code>").next().unwrap();
-    let listing = listing.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-    assert_eq!(listing.trim_end(), quoted);
-    for script in [
-        "widget.js",
-        "bit-explorer.js",
-        "break-kernel.js",
-        "card-calculator.js",
-        "descent-playground.js",
-        "digit-canvas.js",
-        "gpt-count.js",
-        "gpt-prompt.js",
-        "gpu-product.js",
-        "memory-planner.js",
-        "pipeline-player.js",
-        "product-race.js",
-        "ring-all-reduce.js",
-        "roofline-explorer.js",
-        "step-player.js",
-        "warp-viewer.js",
-    ] {
-        assert!(fixture.path("target/book/theme").join(script).is_file(), "{script}");
-    }
-
+    golden("beside.txt", &fixture.page("records/large/pages/09-demo-index.js"));
+    let opener = fixture.page("11-parts/index.html");
+    assert!(opener.contains("\"#once-here\":\"one.html#once-here\""), "{opener}");
+    assert!(!opener.contains("\"#own\":"), "an address of its own stays: {opener}");
     let pages = fixture.binder().pages().unwrap();
-    let notebook = pages.iter().find(|page| page.path == Path::new("09-demo/gpu.md")).unwrap();
-    for part in [
-        "aria-label=\"A box, and the rate that it reaches.\"",
-        ">110\u{a0}GFLOP/s</text>",
-        "*A box, which holds a_b & 2 × 2.*",
-        "Without WebGPU this sentence stays.",
-        "1. It is fetched.",
-    ] {
-        assert!(notebook.markdown.contains(part), "`{part}`:\n{}", notebook.markdown);
+    for page in pages.iter().filter(|page| of_chapter(&page.path)) {
+        let name = page.path.display().to_string().replace('/', "-");
+        golden(&name, &format!("{}\n\n{}", page.title, page.markdown));
     }
-    for gone in ["digit-canvas", "gpu-product", "step-player", "<script", "data-machine", "220"] {
-        assert!(!notebook.markdown.contains(gone), "`{gone}`:\n{}", notebook.markdown);
+    for (name, notebook) in notebook::from_pages(fixture.folder.path(), &pages).unwrap() {
+        golden(&format!("{name}.json"), &notebook.json().unwrap());
     }
-}
-
-#[test]
-fn included_text_stays_in_the_quote_that_includes_it() {
-    let fixture = Fixture::new();
-    fs::write(fixture.path("text.md"), "First one.\n\nThen another,\non two lines.\n").unwrap();
-    fixture.append("> {{#include ../../../text.md}}\n\nBehind it.");
-    fixture.append("> > {{#include ../../../text.md}}\n> Between.");
-    fixture.append("- An item.\n\n  {{#include ../../../text.md}}\n\nBelow it.");
-    fixture.binder().build().unwrap();
-    let page = fixture.page("09-demo/index.html");
-    let text = "<p>First one.</p>\n<p>Then another,\non two lines";
-    for part in [
-        format!("<blockquote>\n{text}.</p>\n</blockquote>\n<p>Behind it.</p>"),
-        format!("<blockquote>\n<blockquote>\n{text}.\nBetween.</p>\n</blockquote>"),
-        format!("<li>\n<p>An item.</p>\n{text}.</p>\n</li>\n</ul>\n<p>Below it.</p>"),
-    ] {
-        assert!(page.contains(&part), "`{part}` is not on the page:\n{page}");
-    }
-}
-
-#[test]
-fn included_text_may_quote_numbers() {
-    let fixture = Fixture::new();
-    fs::write(fixture.path("text.md"), "It reaches {{#measure demo.rate n=64}}.\n").unwrap();
-    fixture.append("{{#include ../../../text.md}}");
-    fixture.binder().build().unwrap();
-    let page = fixture.page("09-demo/index.html");
-    assert!(page.contains("It reaches <"), "{page}");
 }
 
 #[test]
@@ -516,7 +338,7 @@ fn a_machine_that_a_reader_sent_in_is_shown_and_marked() {
     let names: Vec<&str> = binder.records.iter().map(|records| records.name.as_str()).collect();
     assert_eq!(names, ["small", "large", "amber", "yours"]);
     binder.build().unwrap();
-    assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
+    fixture.is_whole();
     let page = fixture.page("09-demo/index.html");
     assert!(page.contains("amber=amber (Ryzen, 9, 2 cores, contributed by a reader)"), "{page}");
     // Its numbers are not on the page, but next to it: in drawings alone they stay.
@@ -670,7 +492,7 @@ fn a_page_links_to_its_crate_where_the_book_has_the_documentation() {
     assert!(error.contains("no documentation of the crate demo; run `cargo doc"), "{error}");
     file("demo/index.html", "<a href=gone.html>");
     binder.build().unwrap();
-    assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
+    fixture.is_whole();
     let link = "class=\"doc-link\" href=\"../doc/demo/index.html\"";
     assert!(fixture.page("09-demo/index.html").contains(link));
     assert!(!fixture.page("09-demo/gpu.html").contains(link), "the chapter's first page alone");
@@ -692,7 +514,7 @@ fn a_book_without_records_says_so() {
     let fixture = Fixture::new();
     fs::remove_dir_all(fixture.records()).unwrap();
     fixture.binder().build().unwrap();
-    assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
+    fixture.is_whole();
     assert!(fixture.page("09-demo/index.html").contains("not measured yet"));
     assert!(fixture.binder().pages().unwrap()[1].markdown.contains("(not measured yet)"));
 }
@@ -717,7 +539,7 @@ fn a_book_at_an_address_says_so_on_every_page() {
     assert!(fixture.page("404.html").contains("<base href=\"/book/\">"));
     let page = fixture.page("09-demo/gpu.html");
     assert!(page.contains("og:url\" content=\"https://example.org/book/09-demo/gpu.html\""));
-    assert_eq!(links::check(&fixture.path("target/book")).unwrap(), Vec::<String>::new());
+    fixture.is_whole();
 }
 
 /// Ends the lines of all text below `folder` as git does where it is told to.
@@ -749,42 +571,9 @@ fn a_checkout_of_windows_makes_the_same_book() {
 }
 
 #[test]
-fn a_notebook_is_markdown() {
-    let fixture = Fixture::new();
-    let pages = fixture.binder().pages().unwrap();
-    let page = pages.iter().find(|page| page.path == Path::new("09-demo/README.md")).unwrap();
-    assert_eq!(page.title, "9. A demonstration");
-    for part in [
-        "The product takes 110\u{a0}GFLOP/s, which is 55% of the peak",
-        "3.00\u{a0}TFLOP/s (large)",
-        "The cache line matters, and fused operations too\\[1\\].",
-        "1. Goto, K.",
-        "A product costs $2mnk$ operations.",
-        "$$t \\ge \\max",
-        "<img alt=\"One &quot;bar&quot;.\" width=\"600\" src=\"data:image/svg+xml;base64,",
-        "> | n | rate |\n> | --- | --- |\n> | 64 | 110 GFLOP/s |\n> \n> *The rates.*\n>\n> Half wrong.",
-        "> **A claim, tested.** People say",
-        "> **Note.**",
-        "```rust,cell\nlet a = 6 * 7;",
-        "pub fn sum(numbers: &[f32]) -> f32 {",
-        "<summary>Hint 1</summary>",
-        "[home](../book/src/README.md)",
-        "[More](../book/src/09-demo/more.md)",
-    ] {
-        assert!(
-            page.markdown.contains(part),
-            "`{part}` is not in the notebook:\n{}",
-            page.markdown
-        );
-    }
-    for html in ["<math", "data-machine", "class=\"claim\"", "42 printed"] {
-        assert!(!page.markdown.contains(html), "{html}");
-    }
-}
-
-#[test]
 fn each_error_stops_the_build_and_says_where() {
     let fixture = Fixture::new();
+    fs::write(fixture.path("chapters/09-demo/kernels/bad.wgsl"), "// </SCRIPT>\n").unwrap();
     let page = fixture.path("book/src/09-demo/README.md");
     let sound = fs::read_to_string(&page).unwrap();
     for (text, says) in [
@@ -798,6 +587,8 @@ fn each_error_stops_the_build_and_says_where() {
         ("{{#include gone.rs}}", "gone.rs"),
         ("{{#include ../../../chapters/09-demo/src/lib.rs:gone}}", "gone"),
         ("{{#exercise demo/gone}}", "add"),
+        ("{{#exercise add}}", "CHAPTER/NAME"),
+        ("{{#exercise other/add}}", "no chapter"),
         ("{{#term gone}}", "gone"),
         ("{{#nonsense}}", "nonsense"),
         ("{{#diagram gone.svg A caption.}}", "gone.svg"),
@@ -809,6 +600,10 @@ fn each_error_stops_the_build_and_says_where() {
         ("{{#map nothing}}", "no map of `nothing`"),
         ("{{#kernel demo/gone.wgsl}}", "gone.wgsl"),
         ("{{#kernel gone/naive.wgsl}}", "no chapter"),
+        ("{{#kernel demo/bad.wgsl}}", "`</script`"),
+        ("{{#kernel demo/../../x.wgsl}}", "not the name"),
+        ("{{#kernel demo/a}}", "not the name"),
+        ("{{#kernel a.wgsl}}", "CHAPTER/FILE"),
         ("On large it is {{#measure demo.rate n=64}}.", "names large"),
         ("{{#measure demo.rate n=64 @gone}}", "no reference machine `gone`"),
         ("{{#measure demo.rate n=128 @small}}", "no AMX"),
@@ -841,9 +636,6 @@ fn a_page_declares_figures_and_tables() {
         assert!(page.contains(part), "{part}: {page}");
     }
     assert!(!page.contains("```") && page.matches("<caption>Its rate.").count() >= 2, "{page}");
-    let pages = fixture.binder().pages().unwrap();
-    let notebook = pages.iter().find(|page| page.path.ends_with("09-demo/README.md")).unwrap();
-    assert!(notebook.markdown.contains("| size | rate |"), "{}", notebook.markdown);
     // In a quote as well.
     let fixture = Fixture::new();
     let quoted = figure.replace('\n', "\n> ");
@@ -866,23 +658,23 @@ fn a_page_declares_figures_and_tables() {
 }
 
 #[test]
-fn long_quotes_unused_sources_and_open_html_stop_the_build() {
-    let fixture = Fixture::new();
-    let long = "let x = 1;\n".repeat(26);
-    fs::write(fixture.path("long.rs"), format!("// ANCHOR: a\n{long}// ANCHOR_END: a\n")).unwrap();
-    fixture.append("```rust\n{{#include ../../../long.rs:a}}\n```");
-    assert!(fixture.error().contains("26 lines"));
-
-    let fixture = Fixture::new();
-    let file = fixture.path("book/src/bibliography.md");
-    let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, text + "\n[^idle]: Not cited.\n").unwrap();
-    assert!(fixture.error().contains("idle"));
-
-    let fixture = Fixture::new();
-    fixture.append("<div>\n\nnever closed");
-    assert!(fixture.error().contains("unclosed HTML tag"));
-
+fn files_that_are_not_as_they_should_be_stop_the_build() {
+    let long = format!("// ANCHOR: a\n{}// ANCHOR_END: a\n", "let x = 1;\n".repeat(26));
+    for (file, text, more, says) in [
+        ("long.rs", long.as_str(), "```rust\n{{#include ../../../long.rs:a}}\n```", "26 lines"),
+        ("book/src/bibliography.md", "[^goto]: A.\n[^idle]: B.\n", "", "sources idle;"),
+        ("notebooks/09-demo.ipynb", "no", "", "not a notebook"),
+        ("chapters/09-demo/exercises/add/solution.rs", "fn a() {}", "", "solution.rs: it needs"),
+        ("chapters/09-demo/exercises/add/README.md", "# Add\n", "", "add/README.md: its second"),
+        ("book/src/09-demo/more.md", "# More\n\n{{#sections}}\n", "", "only the opener"),
+        ("none", "", "<div>\n\nnever closed", "unclosed HTML tag"),
+    ] {
+        let fixture = Fixture::new();
+        fs::write(fixture.path(file), text).unwrap();
+        fixture.append(more);
+        let error = fixture.error();
+        assert!(error.contains(says), "{file}: {error}");
+    }
     let fixture = Fixture::new();
     fs::remove_file(fixture.path("book/src/09-demo/more.md")).unwrap();
     assert!(fixture.error().contains("more.md"));

@@ -3,7 +3,7 @@
 use bookbinder::{
     Page,
     jupyter::{failure, tidied},
-    notebook::{self, Cell, Change, Kind, Notebook, Ran, Runs},
+    notebook::{self, Cell, Change, Kind, Notebook, Ran},
     process::cause,
 };
 use serde_json::{Value, json};
@@ -109,129 +109,31 @@ fn printed(notebook: &Notebook) -> Vec<(String, Vec<Value>)> {
         .collect()
 }
 
+/// What pages become is in `tests/golden`.
 #[test]
-fn fences_become_cells_and_crates_are_loaded() {
-    let (root, pages) = course();
-    let notebook = made(root.path(), &pages);
-    let code: Vec<(&str, Runs)> = notebook
-        .cells
-        .iter()
-        .filter_map(|cell| match cell.kind {
-            Kind::Code { runs, .. } => Some((cell.source.as_str(), runs)),
-            Kind::Markdown => None,
-        })
-        .collect();
-    assert_eq!(
-        code,
-        [
-            (":dep ../chapters/00-lab\n:dep ../chapters/01-matmul", Runs::Along),
-            ("let n = 2;\nmatmul::naive(n);", Runs::Along),
-            ("let x: u8 = 300;", Runs::Fails),
-            ("println!(\"{n}\");", Runs::Along),
-        ]
-    );
-    assert!(notebook.cells[0].source.starts_with("# One product"), "{:?}", notebook.cells[0]);
-    let text: Vec<&str> = notebook
-        .cells
-        .iter()
-        .filter(|cell| cell.kind == Kind::Markdown)
-        .map(|cell| cell.source.as_str())
-        .collect();
-    assert!(text.contains(&"Text between."), "cut at the heading: {text:?}");
-    let last = text.last().unwrap();
-    assert!(last.starts_with("## The `inner` loop") && !last.contains("{#"), "{last}");
-    assert!(last.contains("```rust\nfor i"), "Jupyter knows no `rust,ignore`: {last}");
-}
-
-#[test]
-fn links_and_images_work_from_the_notebook() {
-    let (root, pages) = course();
-    let notebook = made(root.path(), &pages);
-    let text = &notebook.cells[0].source;
-    for link in [
-        "[link](00-lab.ipynb#How-to-measure)",
-        "[another](#The-inner-loop)",
-        "[one out](https://www.rust-lang.org/)",
-        "[the records](../book/src/records.md)",
-        "![a tile](data:image/svg+xml;base64,PHN2Zy8+)",
+fn what_no_notebook_can_have_is_refused_with_its_page() {
+    let (root, mut pages) = course();
+    for (wrong, says) in [
+        (
+            "- item\n\n  ```rust,cell\n  1\n  ```\n",
+            "line 5 after its quotes: a cell can't be in a list",
+        ),
+        ("![gone](gone.svg)\n\n```rust,cell\n1\n```\n", "gone.svg"),
+        ("![a tile](tile.gif)\n\n```rust,cell\n1\n```\n", "neither SVG nor PNG"),
+        ("```rust,cell\n\n```\n", "a cell of the page is empty"),
+        ("<svg><g/>\n\n```rust,cell\n1\n```\n", "no `</svg>`"),
+        ("<svg><text>a&nbsp;b</text></svg>\n\n```rust,cell\n1\n```\n", "`&nbsp`"),
     ] {
-        assert!(text.contains(link), "{link} in {text}");
+        pages[2].markdown = format!("# A\n\n{wrong}");
+        let error = format!("{:#}", notebook::from_pages(root.path(), &pages).unwrap_err());
+        assert!(error.contains("01-matmul/README.md") && error.contains(says), "{wrong}: {error}");
     }
-    fs::remove_file(root.path().join("book/src/01-matmul/tile.svg")).unwrap();
-    let error = format!("{:#}", notebook::from_pages(root.path(), &pages).unwrap_err());
-    assert!(error.contains("01-matmul/README.md") && error.contains("tile.svg"), "{error}");
-}
-
-#[test]
-fn links_of_the_expanded_page_lead_to_notebooks() {
-    let (root, mut pages) = course();
-    pages[2].markdown =
-        "# A\n\n[lab](../book/src/00-lab/README.md#how-to-measure) [gpu](../book/src/02-cpu-gpu/README.md)\n\n\
-         ```rust,cell\n1\n```\n"
-            .to_owned();
-    let notebook = made(root.path(), &pages);
-    let text = &notebook.cells[0].source;
-    assert!(text.contains("[lab](00-lab.ipynb#How-to-measure)"), "{text}");
-    assert!(text.contains("[gpu](../book/src/02-cpu-gpu/README.md)"), "{text}");
-    assert_eq!(notebook.code_cells().count(), 1, "it names no crate, so none is loaded");
-}
-
-#[test]
-fn sections_are_parts_of_one_notebook() {
-    let (root, mut pages) = course();
-    let section = "# Rows\n\n[up](README.md#the-inner-loop) [here](rows.md)\n\n## One\n\n```rust,cell\n1\n```\n";
-    pages.push(page("01-matmul/rows.md", section));
-    pages[1].markdown.push_str("\n[there](../01-matmul/rows.md) [one](../01-matmul/rows.md#one)\n");
-    let made = notebook::from_pages(root.path(), &pages).unwrap();
-    let text = |at: usize| {
-        let cells = made[at].1.cells.iter().map(|cell| cell.source.as_str());
-        cells.collect::<Vec<_>>().join("\n")
-    };
-    assert_eq!(made.len(), 2);
-    assert!(text(1).contains("\n## Rows\n") && text(1).contains("\n### One"), "{}", text(1));
-    assert!(text(1).contains("[up](#The-inner-loop) [here](#Rows)"), "{}", text(1));
-    assert!(
-        text(0).contains("[there](01-matmul.ipynb#Rows) [one](01-matmul.ipynb#One)"),
-        "{}",
-        text(0)
+    pages[2].markdown = "# A\n\n```rust,cell\n1\n```\n".to_owned();
+    assert_eq!(
+        made(root.path(), &pages).code_cells().count(),
+        1,
+        "no crate is named, none is loaded"
     );
-}
-
-#[test]
-fn drawings_become_images_of_their_own() {
-    let (root, mut pages) = course();
-    let svg = "<svg viewBox=\"0 0 56 15\" role=\"img\" aria-label=\"a < b\" style=\"width:100%\">\n<g/>\n</svg>";
-    pages[2].markdown = format!(
-        "# A\n\n<figure>\n{svg}\n<figcaption>Fig.</figcaption>\n</figure>\n\n```html\n<svg></svg>\n```\n\nand `<svg>`\n\n```rust,cell\n1\n```\n"
-    );
-    let notebook = made(root.path(), &pages);
-    let text = &notebook.cells[0].source;
-    let (before, rest) = text
-        .split_once("<figure>\n<img alt=\"a < b\" width=\"56\" src=\"data:image/svg+xml;base64,")
-        .unwrap();
-    let (encoded, after) = rest.split_once("\">").unwrap();
-    assert!(
-        encoded.starts_with("PHN2Zy") && !encoded.contains('\n'),
-        "base64 of `<svg`: {encoded}"
-    );
-    assert!(before.starts_with("# A") && after.contains("<figcaption>Fig."), "{text}");
-    assert!(
-        text.contains("```html\n<svg></svg>\n```") && text.contains("and `<svg>`"),
-        "code is left: {text}"
-    );
-
-    for wrong in ["<svg><g/>", "<svg><text>a&nbsp;b</text></svg>"] {
-        pages[2].markdown = format!("# A\n\n{wrong}\n\n```rust,cell\n1\n```\n");
-        assert!(notebook::from_pages(root.path(), &pages).is_err(), "{wrong}");
-    }
-}
-
-#[test]
-fn a_cell_in_a_list_is_refused() {
-    let (root, mut pages) = course();
-    pages[2].markdown = "# A\n\n- item\n\n  ```rust,cell\n  1\n  ```\n".to_owned();
-    let error = format!("{:#}", notebook::from_pages(root.path(), &pages).unwrap_err());
-    assert!(error.contains("01-matmul/README.md") && error.contains("list"), "{error}");
 }
 
 #[test]

@@ -104,18 +104,3 @@ fn join(text: &mut String, more: &str) {
     }
     text.push_str(more);
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_head_has_its_first_paragraph_and_its_fields() {
-        let text = "// One thread for each number,\n// and `more`.\n//\n// Shows     that it works:\n\
-                    //           twice.\n// Launch    blocks of N×N.\n\n// not here\nfloat x;\n";
-        let head = head(text);
-        assert_eq!(head.what, "One thread for each number, and `more`.");
-        let fields: Vec<_> = head.fields.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-        assert_eq!(fields, [("Shows", "that it works: twice."), ("Launch", "blocks of N×N.")]);
-    }
-}

@@ -23,15 +23,3 @@ pub(super) fn sentence(text: &str) -> &str {
         None => text,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_text_except_for_code() {
-        assert_eq!(with_code("a*b of `c*d`"), "a&#42;b of `c*d`");
-        assert_eq!(sentence("From 8.0 on, e.g. here. And more. More."), "From 8.0 on, e.g. here.");
-        assert_eq!(sentence("all of it"), "all of it");
-    }
-}
