@@ -162,7 +162,8 @@ impl Page<'_> {
     fn markdown(&self, range: Range<usize>) -> Option<Cell> {
         let (mut out, mut at) = (String::new(), range.start);
         for (place, new) in &self.edits {
-            if place.start >= at && place.end <= range.end {
+            // What is put in at a heading's beginning is the heading's, not the end of what comes before.
+            if place.start >= at && place.start < range.end && place.end <= range.end {
                 out.push_str(&self.text[at..place.start]);
                 out.push_str(new);
                 at = place.end;
