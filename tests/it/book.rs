@@ -51,6 +51,60 @@ fn the_glossary_is_in_order() {
     assert!(terms.is_sorted(), "{:?}", terms.windows(2).find(|pair| pair[0] > pair[1]));
 }
 
+/// Two drawings of the chapters stand in pages as they are: the route and what builds on what.
+#[test]
+fn drawings_of_the_chapters_are_up_to_date() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |file: &str| fs::read_to_string(root.join(file)).unwrap();
+    let (route, needs) = (read("book/src/README.md"), read("book/src/how-to.md"));
+    let contents = read("book/src/SUMMARY.md");
+    let links =
+        contents.lines().filter_map(|line| line.strip_prefix("- [")?.split_once("](")?.into());
+    let chapters: Vec<(&str, &str, &str)> = links
+        .filter_map(|(title, link): (&str, &str)| {
+            let (number, title) = title.split_once(". ")?;
+            Some((number, title, link.strip_suffix("/README.md)")?))
+        })
+        .collect();
+    let (mut builds_on, mut arrows) = (BTreeMap::<&str, BTreeSet<&str>>::new(), 0);
+    for (number, title, folder) in &chapters {
+        let address = format!("<a\nhref=\"{folder}/index.html\">");
+        assert!(route.contains(&format!("{address}<b>{number}</b> {title}</a></li>")), "{folder}");
+        let (_, words) =
+            needs.split_once(&format!("{address}Chapter {number}, {title}</a>: ")).expect(folder);
+        let words = words.split("</li>").next().unwrap();
+        let shown = format!("{address}<title>Chapter {number}, {title}: {words}</title>");
+        assert!(needs.contains(&shown), "{shown}");
+        let direct: BTreeSet<&str> = words
+            .trim_start_matches("it builds on ")
+            .split(" and ")
+            .filter(|one| *one != "no other")
+            .collect();
+        let below = direct.iter().flat_map(|other| builds_on[other].iter().copied());
+        let all: BTreeSet<&str> = below.chain(direct.iter().copied()).collect();
+        let manifest = read(&format!("chapters/{folder}/Cargo.toml"));
+        let used = manifest
+            .split("\n[dependencies]")
+            .nth(1)
+            .unwrap_or_default()
+            .split("\n[")
+            .next()
+            .unwrap();
+        for (other, _, folder) in &chapters {
+            let name = folder.split_once('-').unwrap().1.replace('-', "_");
+            let uses =
+                used.contains(&format!("\n{name}.")) || used.contains(&format!("\n{name} ="));
+            assert!(
+                if uses { all.contains(other) } else { !direct.contains(other) },
+                "{number}: {name}"
+            );
+        }
+        builds_on.insert(number, all);
+        arrows += direct.len();
+    }
+    assert_eq!(needs.matches("class=\"need\"").count(), arrows);
+}
+
 #[test]
 fn a_folder_that_is_no_book_is_left_alone() {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("not-a-book");

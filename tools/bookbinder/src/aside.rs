@@ -4,11 +4,10 @@
 //! The pieces are in a script, because a page that is opened from a folder may fetch nothing else. Each goes to the end of
 //! the quote that it was taken from, found by the quote's number on the page.
 
-use crate::{page::built, text};
-use anyhow::{Context, Result};
+use crate::{disk, page::built, text};
+use anyhow::Result;
 use std::{
     collections::BTreeMap,
-    fs,
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -47,15 +46,11 @@ pub fn extract(book: &Path, first: &str) -> Result<()> {
         for (machine, pieces) in &others {
             let file: PathBuf =
                 book.join("records").join(machine).join("pages").join(format!("{name}.js"));
-            let text = script(machine, pieces)?;
-            fs::create_dir_all(file.parent().unwrap_or(book))
-                .and_then(|()| fs::write(&file, text))
-                .with_context(|| format!("can't write {}", file.display()))?;
+            disk::write(&file, script(machine, pieces)?)?;
         }
         let machines: Vec<&str> = others.keys().map(String::as_str).collect();
         let main = format!("<main data-page=\"{name}\" data-beside=\"{}\">", machines.join(" "));
-        fs::write(&page, html.replacen(MAIN, &main, 1))
-            .with_context(|| format!("can't write {}", page.display()))?;
+        disk::write(&page, html.replacen(MAIN, &main, 1))?;
     }
     Ok(())
 }
@@ -187,11 +182,5 @@ mod tests {
     fn an_element_that_does_not_end_stays() {
         assert_eq!(element("<a><a></a>", "a"), None);
         assert_eq!(element("<a><abbr></abbr></a>x", "a"), Some(20));
-    }
-
-    #[test]
-    fn a_script_is_a_call_with_json() {
-        let text = script("far", &[(2, "<b>\"</b>".to_owned())]).unwrap();
-        assert_eq!(text, "globalThis.throughputMachine(\"far\",[[2,\"<b>\\\"</b>\"]]);\n");
     }
 }

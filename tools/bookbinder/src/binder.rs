@@ -9,7 +9,7 @@ mod watch;
 mod work;
 
 use crate::{
-    aside, docs,
+    aside, disk, docs,
     expand::{self, Shared},
     found::{self, Descriptions},
     mention,
@@ -151,25 +151,28 @@ impl Binder {
             aside::extract(book, &first.name)?;
         }
         self.put_beside(records, book)?;
-        let terms = book.join("theme/terms.js");
-        fs::write(&terms, found.terms).with_context(|| format!("can't write {}", terms.display()))
+        disk::write(&book.join("theme/terms.js"), found.terms)
     }
 
     /// What is in the book in addition to pages: records, notebooks, documentation, scripts.
     fn put_beside(&self, records: &[Records], book: &Path) -> Result<()> {
         machines::put_runs(records, &self.folder, book)?;
-        copy_files(&self.root.join("notebooks"), &book.join("notebooks"), &["ipynb"])?;
+        let notebooks = self.root.join("notebooks");
+        if notebooks.is_dir() {
+            disk::copy_files(&notebooks, &book.join("notebooks"), |extension| {
+                extension == "ipynb"
+            })?;
+        }
         if let Some(made) = &self.docs {
             docs::copy(made, &self.chapters, book)?;
         }
         for (place, text) in &self.files {
-            let to = book.join(place);
-            fs::create_dir_all(to.parent().unwrap_or(book))
-                .and_then(|()| fs::write(&to, text))
-                .with_context(|| format!("can't write {}", to.display()))?;
+            disk::write(&book.join(place), text)?;
         }
         // Also scripts: those that only some pages ask for are not in mdBook's list.
-        copy_files(&self.root.join("book/theme"), &book.join("theme"), &["woff2", "txt", "js"])
+        disk::copy_files(&self.root.join("book/theme"), &book.join("theme"), |extension| {
+            ["woff2", "txt", "js"].contains(&extension)
+        })
     }
 
     /// The pages in the book's order, expanded for notebooks.
@@ -290,24 +293,4 @@ struct Found {
     descriptions: Descriptions,
     /// The script with the glossary.
     terms: String,
-}
-
-/// Copies the files with these extensions, if the folder exists.
-fn copy_files(from: &Path, to: &Path, extensions: &[&str]) -> Result<()> {
-    if !from.is_dir() {
-        return Ok(());
-    }
-    for entry in fs::read_dir(from).with_context(|| format!("can't read {}", from.display()))? {
-        let path = entry?.path();
-        let wanted = path
-            .extension()
-            .and_then(|ext| ext.to_str())
-            .is_some_and(|ext| extensions.contains(&ext));
-        if let (true, Some(name)) = (wanted && path.is_file(), path.file_name()) {
-            fs::create_dir_all(to).with_context(|| format!("can't make {}", to.display()))?;
-            fs::copy(&path, to.join(name))
-                .with_context(|| format!("can't copy {}", path.display()))?;
-        }
-    }
-    Ok(())
 }

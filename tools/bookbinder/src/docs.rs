@@ -3,10 +3,10 @@
 //! A page links to its crate's documentation only if the book has it, so that no link is dead. The link check
 //! leaves the folder itself to rustdoc, which checks its own links.
 
-use crate::page::is_opener;
-use anyhow::{Context, Result, bail};
+use crate::{disk, page::is_opener};
+use anyhow::{Result, bail};
 use lab::Chapter;
-use std::{fs, path::Path};
+use std::path::Path;
 
 /// The folder's name in the book.
 pub const FOLDER: &str = "doc";
@@ -44,25 +44,16 @@ pub fn copy(docs: &Path, chapters: &[Chapter], book: &Path) -> Result<()> {
         }
     }
     // A folder with `all.html` is a crate's; next to them are rustdoc's own and the sources, a folder a crate.
-    tree(docs, &book.join(FOLDER), &|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let of_crate = path.join("all.html").is_file()
-            || path.parent() == Some(&docs.join("src")) && path.is_dir();
-        !name.starts_with('.') && (!of_crate || ours(&name))
-    })
-}
-
-/// Copies a folder, as far as `wanted` allows.
-fn tree(from: &Path, to: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<()> {
-    fs::create_dir_all(to).with_context(|| format!("can't make {}", to.display()))?;
-    for entry in fs::read_dir(from).with_context(|| format!("can't read {}", from.display()))? {
-        let path = entry?.path();
-        let Some(name) = path.file_name().filter(|_| wanted(&path)) else { continue };
-        let target = to.join(name);
-        if path.is_dir() {
-            tree(&path, &target, wanted)?;
-        } else {
-            fs::copy(&path, &target).with_context(|| format!("can't copy {}", path.display()))?;
+    for file in disk::files(docs)? {
+        let below = file.strip_prefix(docs).unwrap_or(&file);
+        let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
+        let krate = match parts.as_slice() {
+            [folder, name, _, ..] if folder == "src" => Some(name),
+            [name, ..] if docs.join(&**name).join("all.html").is_file() => Some(name),
+            _ => None,
+        };
+        if krate.is_none_or(|name| ours(name)) && !parts.iter().any(|part| part.starts_with('.')) {
+            disk::copy(&file, &book.join(FOLDER).join(below))?;
         }
     }
     Ok(())

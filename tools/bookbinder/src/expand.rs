@@ -11,10 +11,9 @@
 //! | `{{#diagram FILE.svg Caption}}` | a drawing that lies next to the page, see [`crate::directive::diagram`] |
 //! | `{{#kernel CHAPTER/FILE}}` | a kernel's source for the page's scripts, see [`crate::directive::kernel`] |
 //! | `{{#term KEY}}`, `{{#term KEY as it reads}}` | a link to the glossary |
-//! | `{{#route}}` | the chapters along a road |
 //! | `{{#sections}}` | the sections of a chapter, on its opener, see [`crate::directive::sections`] |
 //! | `{{#minutes PAGE …}}` | the minutes that these pages take to read; of a chapter, `01-matmul` |
-//! | `{{#map needs}}`, `{{#map times}}` and more | what the chapters build on and take, see [`crate::directive::map`] |
+//! | `{{#map times}}` and more | what the chapters take, see [`crate::directive::map`] |
 //! | `{{#index WHAT}}` | all experiments, kernels or exercises, see [`crate::directive::index`] |
 //! | `{{#bibliography}}` | every source, with the pages that cite it; what follows it on the page are the sources |
 //! | `$…$`, `$$…$$` | a formula |

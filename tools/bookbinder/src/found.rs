@@ -2,6 +2,7 @@
 
 use crate::{
     directive::term,
+    disk,
     expand::Shared,
     html,
     markdown::{Heading, sentences},
@@ -10,10 +11,9 @@ use crate::{
     sources::{self, Glossary},
     text,
 };
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -32,24 +32,13 @@ pub fn description(glossary: &Glossary, source: &str) -> Option<String> {
     let begins = |part: &&str| part.starts_with(char::is_alphanumeric) || part.starts_with("**");
     let paragraphs = source.split("\n\n").map(str::trim).filter(begins);
     let said = |part: &str| {
-        let part = named(glossary, part)?;
+        // Each term's own words are in place of its directive.
+        let link = |term: &str| term::link(glossary, term, "", Flavour::Notebook, false);
+        let part = text::replaced(part, "{{#term ", "}}", link).ok()?;
         let kept = sentences(&part, STOPS).into_iter().filter(|sentence| !sentence.contains("{{#"));
         Some(short(&sources::plain(&kept.collect::<String>())))
     };
     paragraphs.filter_map(said).find(|text| text.len() > 30)
-}
-
-/// The text with each term's own words in place of its directive; nothing if the glossary lacks one.
-fn named(glossary: &Glossary, text: &str) -> Option<String> {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("{{#term ") {
-        let (argument, more) = after.split_once("}}")?;
-        out.push_str(before);
-        out.push_str(&term::link(glossary, argument, "", Flavour::Notebook, false).ok()?);
-        rest = more;
-    }
-    Some(out + rest)
 }
 
 /// As many sentences as fit; of a longer first one the words that do.
@@ -83,7 +72,7 @@ pub fn describe(book: &Path, title: &str, pages: &Descriptions, site: Option<&Si
         let text = described(&text, title, own, &of_site(site, path)).ok_or_else(|| {
             anyhow!("{} has no description; see tools/bookbinder/src/found.rs", file.display())
         })?;
-        fs::write(&file, text).with_context(|| format!("can't write {}", file.display()))?;
+        disk::write(&file, text)?;
     }
     Ok(())
 }
@@ -199,29 +188,15 @@ mod tests {
 
     #[test]
     fn a_built_page_gets_its_own_description() {
-        let book = tempfile::tempdir().unwrap();
-        let file = book.path().join("a.html");
         let head =
             "<title>A &amp; B</title><meta name=\"description\" content=\"All &amp; everything\">";
-        fs::write(&file, head).unwrap();
-        let pages = Descriptions::from([(PathBuf::from("a.md"), "A \"page\"".to_owned())]);
-        describe(book.path(), "Book", &pages, None).unwrap();
-        let text = fs::read_to_string(&file).unwrap();
+        let text = described(head, "Book", "A \"page\"", "").unwrap();
         assert!(text.contains("name=\"description\" content=\"A &quot;page&quot;\""), "{text}");
         assert!(text.contains("og:title\" content=\"A &amp; B\"") && !text.contains("everything"));
-        assert!(!text.contains("og:url") && !text.contains(FEED));
-        fs::create_dir(book.path().join("b")).unwrap();
-        fs::write(book.path().join("b/a.html"), head).unwrap();
-        let below = Descriptions::from([(PathBuf::from("b/a.md"), "Below".to_owned())]);
-        describe(book.path(), "Book", &below, Some(&"https://a.org".parse().unwrap())).unwrap();
-        let text = fs::read_to_string(book.path().join("b/a.html")).unwrap();
-        assert!(
-            text.contains("og:url\" content=\"https://a.org/b/a.html\"")
-                && text.contains("href=\"../feed.xml\"")
-        );
-        fs::write(&file, "<title>A</title>").unwrap();
-        assert!(
-            describe(book.path(), "Book", &pages, None).unwrap_err().to_string().contains("a.html")
-        );
+        let book = tempfile::tempdir().unwrap();
+        std::fs::write(book.path().join("a.html"), "<title>A</title>").unwrap();
+        let pages = Descriptions::from([(PathBuf::from("a.md"), "A".to_owned())]);
+        let error = describe(book.path(), "Book", &pages, None).unwrap_err().to_string();
+        assert!(error.contains("a.html has no description"), "{error}");
     }
 }

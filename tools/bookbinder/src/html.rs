@@ -1,41 +1,34 @@
 //! Text that goes into a page as HTML: escaped so that neither Markdown nor the browser reads it.
 
-use std::fmt::Write as _;
+/// What Markdown could take for its own.
+const MARKS: &str = "*_`[]\\'\"-.~|$!:^{}";
+
+/// A character as an entity.
+fn entity(c: char) -> String {
+    format!("&#{};", c as u32)
+}
+
+/// `text` with what HTML takes for its own as names, and each of `more` as a number; on one line.
+fn escaped(text: &str, more: &str) -> String {
+    let one = |c: char| match c {
+        '&' => "&amp;".to_owned(),
+        '<' => "&lt;".to_owned(),
+        '>' => "&gt;".to_owned(),
+        '\n' | '\r' => " ".to_owned(),
+        _ if more.contains(c) => entity(c),
+        _ => c.to_string(),
+    };
+    text.chars().map(one).collect()
+}
 
 /// `text` between tags. Every character that Markdown could take for its own becomes an entity.
 pub fn text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '\n' | '\r' => out.push(' '),
-            _ if "*_`[]\\'\"-.~|$!#:^{}".contains(c) => {
-                let _ = write!(out, "&#{};", c as u32);
-            }
-            _ => out.push(c),
-        }
-    }
-    out
+    escaped(text, &format!("{MARKS}#"))
 }
 
 /// `text` inside an attribute's double quotes.
 pub fn attribute(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '|' => out.push_str("&#124;"),
-            '{' => out.push_str("&#123;"),
-            '\n' | '\r' => out.push(' '),
-            _ => out.push(c),
-        }
-    }
-    out
+    escaped(text, "|{").replace('"', "&quot;")
 }
 
 /// Text as [`text`] has it; one of several lines is code, whose lines and indentation stay.
@@ -72,10 +65,7 @@ pub fn inline(html: &str) -> String {
         }
         match c {
             '\n' | '\r' => out.push(' '),
-            _ if !tag && "*_`[]\\'\"-.~|$!:^{}".contains(c) => {
-                let _ = write!(out, "&#{};", c as u32);
-            }
-            '|' => out.push_str("&#124;"),
+            _ if c == '|' || !tag && MARKS.contains(c) => out += &entity(c),
             _ => out.push(c),
         }
     }

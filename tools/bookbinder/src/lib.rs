@@ -4,7 +4,7 @@
 //! (`{{#measure KEY}}`, `{{#figure KEY}}`, `{{#table KEY}}`), exercises and sources. [`Binder`] expands
 //! these, once for HTML and once for notebooks. The modules in the order of the work:
 //!
-//! 1. [`page`], [`html`], [`markdown`], [`picture`], [`manifest`], [`mention`], `text`: what all of them use. [`terminal`] and
+//! 1. [`page`], [`html`], [`markdown`], [`picture`], [`manifest`], [`mention`], `text`, `disk`: what all of them use. [`terminal`] and
 //!    [`process`]: what is printed, and programs that are run.
 //! 2. [`binder`]: from the repository to the book.
 //! 3. [`expand`]: a page's passes. What it quotes: [`mod@include`], [`quote`], [`directive`], [`recorded`], [`maths`],
@@ -19,6 +19,7 @@
 pub mod aside;
 pub mod binder;
 pub mod directive;
+mod disk;
 pub mod docs;
 pub mod exercises;
 pub mod expand;

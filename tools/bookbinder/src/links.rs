@@ -1,8 +1,8 @@
 //! A check of the finished book: every link leads somewhere, every fragment too, and nothing is fetched
 //! from outside.
 
-use crate::{docs, html::decoded, text};
-use anyhow::{Context, Result};
+use crate::{disk, docs, html::decoded, text};
+use anyhow::Result;
 use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
     states::RawKind,
@@ -10,7 +10,6 @@ use html5ever::tokenizer::{
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::{Component, Path, PathBuf},
 };
 
@@ -33,7 +32,22 @@ struct Page {
     from_root: bool,
     /// Links, and whether the browser fetches them by itself.
     links: Vec<(String, bool)>,
-    styles: Vec<String>,
+    /// Its style sheet, or a page's style elements and attributes.
+    style: String,
+}
+
+impl Page {
+    /// With the addresses in its style, which the browser fetches.
+    fn styled(mut self) -> Self {
+        for (at, mark) in self.style.match_indices("url(") {
+            let link = self.style[at + mark.len()..].split(')').next().unwrap_or("");
+            let link = link.trim().trim_matches(['"', '\'']);
+            if !link.starts_with('#') {
+                self.links.push((link.to_owned(), true));
+            }
+        }
+        self
+    }
 }
 
 /// Everything that is wrong with the book in `folder`, one line each; empty if all is well. Links to
@@ -42,8 +56,7 @@ struct Page {
 /// # Errors
 /// If the folder can't be read.
 pub fn check(folder: &Path) -> Result<Vec<String>> {
-    let mut files = Vec::new();
-    walk(folder, &mut files)?;
+    let mut files = disk::files(folder)?;
     // Rustdoc checks its own pages; that ours lead into them is checked here.
     files.retain(|file| !file.starts_with(folder.join(docs::FOLDER)));
     let mut pages = BTreeMap::new();
@@ -55,7 +68,9 @@ pub fn check(folder: &Path) -> Result<Vec<String>> {
             Some("html") => {
                 pages.insert(name, page(&text()?));
             }
-            Some("css") => wrong.extend(in_style(&name, &text()?, folder)),
+            Some("css") => {
+                pages.insert(name, Page { style: text()?, ..Page::default() }.styled());
+            }
             Some("js") => wrong.extend(in_script(&name, &text()?)),
             _ => {}
         }
@@ -66,8 +81,8 @@ pub fn check(folder: &Path) -> Result<Vec<String>> {
                 .iter()
                 .map(|id| format!("{}: two elements have the id `{id}`", name.display())),
         );
-        for style in &page.styles {
-            wrong.extend(in_style(name, style, folder));
+        if page.style.contains("@import") {
+            wrong.push(format!("{}: `@import` fetches another style sheet", name.display()));
         }
         for (link, fetched) in &page.links {
             if let Some(why) = broken(folder, &pages, name, page, link, *fetched) {
@@ -164,29 +179,6 @@ fn resolved(base: &Path, path: &str) -> Option<PathBuf> {
     Some(out)
 }
 
-fn in_style(name: &Path, css: &str, folder: &Path) -> Vec<String> {
-    let mut wrong = Vec::new();
-    for (at, _) in css.match_indices("url(") {
-        let link = css[at + 4..].split(')').next().unwrap_or("").trim().trim_matches(['"', '\'']);
-        if link.starts_with("data:") || link.starts_with('#') {
-            continue;
-        }
-        let inside = !link.contains(':') && !link.starts_with("//");
-        let base = name.parent().unwrap_or(Path::new(""));
-        let path = decoded(link.split(['?', '#']).next().unwrap_or(""));
-        let file = path.and_then(|path| resolved(base, &path));
-        if !inside {
-            wrong.push(format!("{}: `{link}` is fetched from outside", name.display()));
-        } else if !file.is_some_and(|file| folder.join(file).is_file()) {
-            wrong.push(format!("{}: `{link}` leads nowhere", name.display()));
-        }
-    }
-    if css.contains("@import") {
-        wrong.push(format!("{}: `@import` fetches another style sheet", name.display()));
-    }
-    wrong
-}
-
 /// Addresses as string literals, which a script could fetch. Names of XML vocabularies are no addresses, and a link in the
 /// HTML that a script holds waits for a click.
 fn in_script(name: &Path, script: &str) -> Vec<String> {
@@ -206,21 +198,6 @@ fn in_script(name: &Path, script: &str) -> Vec<String> {
     wrong
 }
 
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let entries =
-        fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))?;
-    let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            walk(&path, files)?;
-        } else {
-            files.push(path);
-        }
-    }
-    Ok(())
-}
-
 /// What a page offers and asks for. The tokens of HTML are those that mdBook reads.
 fn page(html: &str) -> Page {
     let tokens = Tokenizer::new(Reader::default(), TokenizerOpts::default());
@@ -228,7 +205,7 @@ fn page(html: &str) -> Page {
     input.push_back(html.into());
     let _ = tokens.feed(&input);
     tokens.end();
-    tokens.sink.page.into_inner()
+    tokens.sink.page.into_inner().styled()
 }
 
 /// Reads a page token by token.
@@ -253,17 +230,12 @@ impl TokenSink for Reader {
                 // Their content is text until their end.
                 match &*tag.name {
                     "script" if start => return TokenSinkResult::RawData(RawKind::ScriptData),
-                    "style" if start => {
-                        page.styles.push(String::new());
-                        return TokenSinkResult::RawData(RawKind::Rawtext);
-                    }
+                    "style" if start => return TokenSinkResult::RawData(RawKind::Rawtext),
                     _ => {}
                 }
             }
             Token::CharacterTokens(text) if self.in_style.get() => {
-                if let Some(style) = page.styles.last_mut() {
-                    style.push_str(&text);
-                }
+                page.style.push_str(&text);
             }
             _ => {}
         }
@@ -290,7 +262,7 @@ impl Page {
                         self.links.push((link.to_owned(), true));
                     }
                 }
-                "style" if value.contains("url(") => self.styles.push(value),
+                "style" => self.style.push_str(&(value + "\n")),
                 _ => {}
             }
         }
@@ -300,6 +272,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn problems(files: &[(&str, &str)]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();

@@ -1,20 +1,18 @@
 //! The contents of a crate's `Cargo.toml`.
 
+use crate::disk;
 use anyhow::{Context, Result};
-use std::{fmt::Write as _, fs, path::Path};
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
 use toml::{Table, Value};
 
 /// The name in a manifest's `[package]`.
 pub fn package_name(manifest: &str) -> Option<String> {
     let manifest: Table = manifest.parse().ok()?;
     Some(manifest.get("package")?.get("name")?.as_str()?.to_owned())
-}
-
-/// The names in a manifest's `[dependencies]`.
-pub fn dependencies(manifest: &str) -> Vec<String> {
-    let manifest: Table = manifest.parse().unwrap_or_default();
-    let dependencies = manifest.get("dependencies").and_then(|all| all.as_table());
-    dependencies.into_iter().flat_map(Table::keys).cloned().collect()
 }
 
 /// A chapter's crate.
@@ -31,21 +29,12 @@ pub struct ChapterCrate {
 /// # Errors
 /// If the folder of the chapters can't be read.
 pub fn chapter_crates(root: &Path) -> Result<Vec<ChapterCrate>> {
-    let chapters = root.join("chapters");
-    let entries =
-        fs::read_dir(&chapters).with_context(|| format!("can't read {}", chapters.display()))?;
-    let mut crates = Vec::new();
-    for entry in entries {
-        let entry = entry.with_context(|| format!("can't read {}", chapters.display()))?;
-        if let Ok(manifest) = fs::read_to_string(entry.path().join("Cargo.toml"))
-            && let Some(name) = package_name(&manifest)
-        {
-            let folder = entry.file_name().to_string_lossy().into_owned();
-            crates.push(ChapterCrate { name: name.replace('-', "_"), folder });
-        }
-    }
-    crates.sort_by(|a, b| a.folder.cmp(&b.folder));
-    Ok(crates)
+    let named = |chapter: PathBuf| {
+        let name = package_name(&fs::read_to_string(chapter.join("Cargo.toml")).ok()?)?;
+        let folder = chapter.file_name()?.to_string_lossy().into_owned();
+        Some(ChapterCrate { name: name.replace('-', "_"), folder })
+    };
+    Ok(disk::entries(&root.join("chapters"))?.into_iter().filter_map(named).collect())
 }
 
 /// Cargo's settings for what a notebook loads, from the course's own manifest: every crate at the level that the release

@@ -1,10 +1,8 @@
 //! What a page is: the names that all of the binder shares.
 
-use anyhow::{Context, Result};
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use crate::disk;
+use anyhow::Result;
+use std::path::{Path, PathBuf};
 
 /// What a page is expanded for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,16 +54,9 @@ pub fn up(page: &Path) -> String {
 /// # Errors
 /// If the folder can't be read.
 pub fn built(book: &Path) -> Result<Vec<PathBuf>> {
-    let mut pages = Vec::new();
-    for entry in fs::read_dir(book).with_context(|| format!("can't read {}", book.display()))? {
-        let path = entry?.path();
-        let inner = path.is_dir().then(|| fs::read_dir(&path)).transpose();
-        for inner in
-            inner.with_context(|| format!("can't read {}", path.display()))?.into_iter().flatten()
-        {
-            pages.push(inner?.path());
-        }
-        pages.push(path);
+    let mut pages = disk::entries(book)?;
+    for folder in pages.clone().iter().filter(|path| path.is_dir()) {
+        pages.extend(disk::entries(folder)?);
     }
     pages.retain(|page| page.extension().is_some_and(|ext| ext == "html"));
     Ok(pages)

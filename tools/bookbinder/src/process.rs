@@ -140,23 +140,6 @@ pub fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitSt
     }
 }
 
-/// Whether a program starts, ends well within `limit`, and what it prints begins with `answer`.
-pub fn answers(program: &str, arguments: &[&str], answer: &str, limit: Duration) -> bool {
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let Ok(mut child) = command.spawn() else { return false };
-    let (send, heard) = mpsc::channel();
-    let output = child.stdout.take();
-    // No more than that is read, without waiting for the pipe's end: what the program leaves behind may keep it open.
-    thread::spawn(move || {
-        let mut said = String::new();
-        let read = output.map(|output| output.take(1024).read_to_string(&mut said));
-        let _ = send.send(if matches!(read, Some(Ok(_))) { said } else { String::new() });
-    });
-    let ended = wait(&mut child, limit).ok().flatten().is_some_and(|status| status.success());
-    ended && heard.recv_timeout(Duration::from_secs(1)).is_ok_and(|said| said.starts_with(answer))
-}
-
 /// Why a program failed, in a sentence, from what it printed.
 pub fn cause(lines: &[String]) -> String {
     const KNOWN: [(&[&str], &str); 6] = [
@@ -210,34 +193,4 @@ pub fn cause(lines: &[String]) -> String {
         })
         .or_else(|| lines().next_back())
         .unwrap_or_else(|| "it ended without a message".to_owned())
-}
-
-#[cfg(test)]
-#[cfg(unix)]
-mod tests {
-    use super::*;
-
-    fn says(script: &str, answer: &str) -> bool {
-        answers("sh", &["-c", script], answer, Duration::from_millis(300))
-    }
-
-    #[test]
-    fn an_answer_is_the_right_one() {
-        assert!(says("echo Python 3.11", "Python "));
-        for wrong in
-            ["echo hello", "exit 0", "echo Python 3; exit 1", "printf '\\377Python '", "yes"]
-        {
-            assert!(!says(wrong, "Python "), "{wrong}");
-        }
-        assert!(!answers("no-such-program", &[], "", Duration::from_secs(1)));
-    }
-
-    #[test]
-    fn a_program_that_hangs_is_ended() {
-        let began = Instant::now();
-        assert!(!says("echo Python 3; exec sleep 60", "Python "));
-        // One that leaves another behind, which keeps the pipe open.
-        assert!(!says("echo Python 3; sleep 9 &", "Python "));
-        assert!(began.elapsed() < Duration::from_secs(8));
-    }
 }

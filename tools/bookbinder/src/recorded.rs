@@ -4,10 +4,11 @@ use crate::{
     html,
     notebook::{Ran, joined},
     terminal::plain,
+    text,
 };
 use anyhow::{Context, Result};
 use serde_json::Value;
-use std::{collections::HashMap, fmt::Write as _, fs, path::Path};
+use std::{collections::HashMap, fmt::Write as _, path::Path};
 
 /// The outputs of a notebook's cells, by the cell's source, and the machine that they come from.
 #[derive(Debug, Default)]
@@ -21,8 +22,7 @@ pub struct Recorded {
 /// # Errors
 /// If the file can't be read or is not a notebook.
 pub fn read(file: &Path) -> Result<Recorded> {
-    let text =
-        fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
+    let text = text::read(file)?;
     let notebook: Value = serde_json::from_str(&text)
         .with_context(|| format!("{} is not a notebook", file.display()))?;
     let mut recorded = Recorded { ran: Ran::of(&notebook), ..Recorded::default() };

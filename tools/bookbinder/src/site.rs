@@ -1,11 +1,10 @@
 //! What a book has that is published at an address: pages that name it, a site map, and a feed of changes.
 
-use crate::{html, sources};
+use crate::{disk, html, sources};
 use anyhow::{Context, Result, bail, ensure};
 use lab::git::git;
 use std::{
     fmt::Write as _,
-    fs,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -39,15 +38,17 @@ impl Repository {
     }
 }
 
+/// An address without a slash at its end.
+fn address(text: &str, what: &str, like: &str) -> Result<String> {
+    ensure!(is_address(text), "`{text}` is not the address of a {what}; write it like {like}");
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
 impl FromStr for Repository {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        ensure!(
-            is_address(text),
-            "`{text}` is not the address of a repository; write it like https://example.org/throughput"
-        );
-        Ok(Self(text.trim_end_matches('/').to_owned()))
+        address(text, "repository", "https://example.org/throughput").map(Self)
     }
 }
 
@@ -55,11 +56,7 @@ impl FromStr for Site {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        ensure!(
-            is_address(text),
-            "`{text}` is not the address of a site; write it like https://example.org/throughput/"
-        );
-        Ok(Self(format!("{}/", text.trim_end_matches('/'))))
+        Ok(Self(address(text, "site", "https://example.org/throughput/")? + "/"))
     }
 }
 
@@ -126,8 +123,7 @@ impl Site {
     ) -> Result<()> {
         let feed = self.feed(title, &changes(root)?);
         for (name, text) in [("sitemap.xml", self.map(pages)), (FEED, feed)] {
-            let to = book.join(name);
-            fs::write(&to, text).with_context(|| format!("can't write {}", to.display()))?;
+            disk::write(&book.join(name), text)?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! The changes are made to the template of the mdBook that is linked in, so that there is no copy of it to
 //! keep up to date. If mdBook changes what they change, the build reports it.
 
-use crate::{page, picture::address, text};
+use crate::{disk, page, picture::address, text, text::replaced};
 use anyhow::{Context, Result, bail};
 use mdbook_driver::config::HtmlConfig;
 use std::{fs, path::Path};
@@ -83,11 +83,10 @@ pub fn write(ours: &Path, out: &Path) -> Result<()> {
     fs::remove_file(out.join("favicon.png")).ok();
     let fonts = out.join("fonts");
     fs::remove_dir_all(&fonts).ok();
-    copy_files(ours, out)?;
+    disk::copy_files(ours, out, |_| true)?;
     let ours = ours.join("fonts");
     if ours.is_dir() {
-        fs::create_dir_all(&fonts).with_context(|| format!("can't make {}", fonts.display()))?;
-        copy_files(&ours, &fonts)?;
+        disk::copy_files(&ours, &fonts, |_| true)?;
         for sheet in ["fonts.css", "maths.css"].map(|name| fonts.join(name)) {
             if sheet.is_file() {
                 let css = text::read(&sheet)?;
@@ -100,17 +99,12 @@ pub fn write(ours: &Path, out: &Path) -> Result<()> {
 
 /// The style sheet with its fonts inside; their files go.
 fn with_fonts(css: &str, folder: &Path) -> Result<String> {
-    let mut parts = css.split("url(\"");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (name, rest) =
-            part.split_once('"').context("an address in a style sheet does not end")?;
+    replaced(css, "url(\"", "\"", |name| {
         let file = folder.join(name);
         let font = fs::read(&file).with_context(|| format!("can't read {}", file.display()))?;
-        out += &format!("url(\"{}\"{rest}", address("font/woff2", &font));
         fs::remove_file(&file).ok();
-    }
-    Ok(out)
+        Ok(format!("url(\"{}\"", address("font/woff2", &font)))
+    })
 }
 
 /// The style sheet with the font of formulas, in the book.
@@ -131,18 +125,7 @@ pub fn give_formulas_their_font(book: &Path) -> Result<()> {
             let up = page::up(page.strip_prefix(book).unwrap_or(&page));
             let link =
                 format!("<link rel=\"stylesheet\" href=\"{up}{FORMULAS}\">\n        {BEFORE}");
-            fs::write(&page, html.replacen(BEFORE, &link, 1))
-                .with_context(|| format!("can't write {}", page.display()))?;
-        }
-    }
-    Ok(())
-}
-
-fn copy_files(from: &Path, to: &Path) -> Result<()> {
-    for entry in fs::read_dir(from).with_context(|| format!("can't read {}", from.display()))? {
-        let entry = entry?;
-        if entry.file_type()?.is_file() {
-            fs::copy(entry.path(), to.join(entry.file_name()))?;
+            disk::write(&page, html.replacen(BEFORE, &link, 1))?;
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The machines that have records, in the order in which a page offers them.
 
 use crate::{
-    html,
+    disk, html,
     quote::{
         machine::{YOURS, label, parts},
         machine_page::{machine_page, run_pages},
@@ -29,10 +29,7 @@ pub fn records(folder: &Path) -> Result<Vec<Records>> {
     let order: Vec<&str> = order.lines().map(str::trim).collect();
     let mut all = Vec::new();
     for folder in [folder.to_owned(), folder.join(CONTRIBUTED)].iter().filter(|f| f.is_dir()) {
-        for entry in
-            fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))?
-        {
-            let path = entry?.path();
+        for path in disk::entries(folder)? {
             if path.join("machine.json").is_file() {
                 all.push(Records::load(&path)?);
             }
@@ -61,19 +58,13 @@ pub(super) fn put_runs(all: &[Records], folder: &Path, book: &Path) -> Result<()
     for records in all {
         let page = book.join("records").join(format!("{}.html", records.name));
         let to = book.join("records").join(&records.name);
-        fs::create_dir_all(&to).with_context(|| format!("can't make {}", to.display()))?;
-        let put = |name: String, text: &str| {
-            let file = to.join(name);
-            fs::write(&file, text).with_context(|| format!("can't write {}", file.display()))
-        };
+        let put = |name: String, text: &str| disk::write(&to.join(name), text);
         let frame = text::read(&page)?;
         let frame = Frame::of(&frame, &records.name)
             .with_context(|| format!("{} has no frame for its runs", page.display()))?;
         let from =
             folder.join(if records.contributed { CONTRIBUTED } else { "" }).join(&records.name);
-        let machine = from.join("machine.json");
-        fs::copy(&machine, to.join("machine.json"))
-            .with_context(|| format!("can't copy {}", machine.display()))?;
+        disk::copy(&from.join("machine.json"), &to.join("machine.json"))?;
         for (chapter, record) in &records.chapters {
             let mut list = Vec::new();
             for run in &record.runs {
@@ -95,8 +86,7 @@ pub(super) fn put_runs(all: &[Records], folder: &Path, book: &Path) -> Result<()
                 let list = serde_json::json!({ "files": list });
                 put(format!("{chapter}.json"), &format!("{list}\n"))?;
             } else {
-                fs::copy(&file, to.join(format!("{chapter}.json")))
-                    .with_context(|| format!("can't copy {}", file.display()))?;
+                disk::copy(&file, &to.join(format!("{chapter}.json")))?;
             }
         }
     }

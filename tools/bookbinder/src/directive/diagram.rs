@@ -6,7 +6,7 @@
 //! none. A drawing that has `data-narrow` on its `<svg>` is one for a phone's width; others scroll there. In
 //! a notebook the same drawing is an image.
 
-use crate::{html, page::Flavour, picture::in_page, quote::Quotes, text};
+use crate::{html, page::Flavour, picture::in_page, quote::Quotes, text, text::replaced};
 use anyhow::{Context, Result, anyhow, bail};
 use std::path::Path;
 
@@ -69,29 +69,18 @@ fn drawing(source: &str, measure: impl Fn(&str) -> Result<String>) -> Result<(St
     if alt.is_empty() {
         bail!("has no `<desc>` for readers who can't see it");
     }
-    let (mut out, mut rest) = (String::with_capacity(text.len()), text.as_str());
-    while let Some((before, after)) = rest.split_once("{{#measure ") {
-        let (spec, after) = after.split_once("}}").context("has `{{#measure` without `}}`")?;
-        out.push_str(before);
-        out.push_str(&measure(spec.trim())?);
-        rest = after;
-    }
-    out.push_str(rest);
-    Ok((out, unescaped(&alt)))
+    let text = replaced(&text, "{{#measure ", "}}", |spec| measure(spec.trim()))?;
+    Ok((text, unescaped(&alt)))
 }
 
 /// `text` without every part from `open` to `close`, and the contents of the parts.
 fn cut_out(text: &str, open: &str, close: &str) -> Result<(String, String)> {
-    let (mut out, mut held, mut rest) = (String::with_capacity(text.len()), String::new(), text);
-    while let Some((before, after)) = rest.split_once(open) {
-        let (inside, after) =
-            after.split_once(close).with_context(|| format!("has `{open}` without `{close}`"))?;
-        out.push_str(before);
+    let mut held = String::new();
+    let out = replaced(text, open, close, |inside| {
         held.push_str(inside);
-        rest = after;
-    }
-    out.push_str(rest);
-    Ok((out, held))
+        Ok(String::new())
+    });
+    Ok((out?, held))
 }
 
 /// The five characters that XML writes as names.

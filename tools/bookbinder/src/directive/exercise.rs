@@ -41,58 +41,43 @@ pub fn markdown(folder: &Path, which: &str, flavour: Flavour) -> Result<String> 
         readme::parse(&readme).with_context(|| format!("{}/README.md", folder.display()))?;
     let solution = code(&read("solution.rs")?).context("solution.rs")?;
     let check = format!("cargo run --release -- check {which}");
-    let anchor = html::value_anchor(which);
-    let mut out = String::new();
-    match flavour {
-        Flavour::Html => {
-            let _ = write!(
-                out,
-                "<div class=\"exercise\">\n\n### Exercise: {} {{#exercise-{anchor}}}\n\n{}\n\n{}\n\n\
-                 Your file is `chapters/{}/exercise.rs`; it is there as soon as you run this, which says whether it \
-                 passes:\n\n```console\n{check}\n```\n\n",
-                exercise.title,
-                exercise.effort,
-                exercise.task,
-                below_chapters(folder),
-            );
-            for (number, text) in (1..).zip(&exercise.hints) {
-                let _ = write!(
-                    out,
-                    "<details><summary>Hint {number}</summary>\n\n{text}\n\n</details>\n\n"
-                );
-            }
-            let _ = write!(
-                out,
-                "<details class=\"solution\"><summary>Solution</summary>\n\n{}\n\n```rust\n{solution}\n\
-                 ```\n\n</details>\n\n</div>\n",
+    let (head, yours, behind) = match flavour {
+        Flavour::Html => (
+            format!(" {{#exercise-{}}}", html::value_anchor(which)),
+            format!("run this, which says whether it passes:\n\n```console\n{check}\n```\n"),
+            format!(
+                "\n<details class=\"solution\"><summary>Solution</summary>\n\n{}\n\n```rust\n{solution}\n```\n\n\
+                 </details>\n\n</div>\n",
                 exercise.solution
-            );
-        }
-        Flavour::Notebook => {
-            let _ = write!(
-                out,
-                "### Exercise: {}\n\n{}\n\n{}\n\nYour file is `chapters/{}/exercise.rs`; it is there as soon as you run \
-                 the cell below the hints, which says whether it passes, as `{check}` does in a terminal.\n",
-                exercise.title,
-                exercise.effort,
-                exercise.task,
-                below_chapters(folder),
-            );
-            for (number, text) in (1..).zip(&exercise.hints) {
-                let _ = write!(
-                    out,
-                    "\n<details><summary>Hint {number}</summary>\n\n{text}\n\n</details>\n"
-                );
-            }
-            // A run of all cells does not wait for tests of code that is yet to be written.
-            let _ = write!(
-                out,
+            ),
+        ),
+        // A run of all cells does not wait for tests of code that is yet to be written.
+        Flavour::Notebook => (
+            String::new(),
+            format!(
+                "run the cell below the hints, which says whether it passes, as `{check}` does in a terminal.\n"
+            ),
+            format!(
                 "\n```rust,cell,asked\nstd::process::Command::new(\"cargo\")\n    \
                  .args([\"run\", \"-qr\", \"--\", \"check\", \"{which}\"])\n    .status()?;\n```\n"
-            );
-        }
+            ),
+        ),
+    };
+    let mut out = format!(
+        "### Exercise: {}{head}\n\n{}\n\n{}\n\nYour file is `chapters/{}/exercise.rs`; it is there as soon as you {yours}",
+        exercise.title,
+        exercise.effort,
+        exercise.task,
+        below_chapters(folder),
+    );
+    if flavour == Flavour::Html {
+        out.insert_str(0, "<div class=\"exercise\">\n\n");
     }
-    Ok(out)
+    for (number, text) in (1..).zip(&exercise.hints) {
+        let _ =
+            write!(out, "\n<details><summary>Hint {number}</summary>\n\n{text}\n\n</details>\n");
+    }
+    Ok(out + &behind)
 }
 
 /// The folder from `chapters` on, with `/` on every system.

@@ -86,7 +86,7 @@ impl Exercise {
         let solved = |(_, place, _): &(usize, Place, &str)| *place == Place::Solved;
         let parts = lines.split(|line| !solved(line)).filter(|part| !part.is_empty());
         let part = |part: &[(usize, Place, &str)]| {
-            (part[0].0, part.iter().map(|(_, _, line)| format!("{line}\n")).collect())
+            (part[0].0, part.iter().fold(String::new(), |text, (_, _, line)| text + line + "\n"))
         };
         Ok(parts.map(part).collect())
     }

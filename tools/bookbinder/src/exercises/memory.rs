@@ -1,6 +1,7 @@
 //! What came of exercises whose files have not changed since, in `exercises.json` in the target folder.
 
 use super::exercise::Exercise;
+use crate::disk;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use std::{fs, hash::Hasher, path::Path};
@@ -10,14 +11,7 @@ pub(super) fn key(root: &Path, exercise: &Exercise) -> Result<String> {
     let chapter = root.join("chapters").join(&exercise.chapter);
     let mut files =
         vec![exercise.file(), exercise.folder.join("test.rs"), chapter.join("Cargo.toml")];
-    let mut sources = Vec::new();
-    let mut open = vec![chapter.join("src")];
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() { open.push(path) } else { sources.push(path) }
-        }
-    }
+    let mut sources = disk::files(&chapter.join("src")).unwrap_or_default();
     sources.sort();
     files.extend(sources);
     // The standard hasher with its fixed keys: enough to notice a change, and not kept for long.

@@ -30,55 +30,40 @@ pub(super) fn under_title(page: OnPage, text: &str, minutes: u64) -> String {
 
 fn parts(page: OnPage, text: &str, minutes: u64) -> Vec<String> {
     let (shared, up) = (page.shared, page.up());
-    let mut parts = Vec::new();
-    if minutes >= 2 {
-        parts.push(format!("<span class=\"reading-time\">{minutes} minutes to read</span>"));
-    }
-    parts.extend(place(page));
-    if text.contains("data-machine=") {
-        parts.extend(switch(shared.quotes));
-    }
-    if text.contains("<span data-ask=") {
-        // Filled by the theme's script, without which nothing can be asked.
-        parts.push("<span class=\"ask-switch\"></span>".to_owned());
-    }
-    let section = !is_opener(page.path);
-    if let Some(file) = outputs::notebook(page).filter(|_| !section || text.contains(",cell"))
-        && let Some(name) = file.file_stem()
-    {
+    let (section, home) = (!is_opener(page.path), page.path == Path::new("README.md"));
+    let reading = (minutes >= 2)
+        .then(|| format!("<span class=\"reading-time\">{minutes} minutes to read</span>"));
+    let switch = switch(shared.quotes).filter(|_| text.contains("data-machine="));
+    // Filled by the theme's script, without which nothing can be asked.
+    let asked = text.contains("<span data-ask=");
+    let asked = asked.then(|| "<span class=\"ask-switch\"></span>".to_owned());
+    let notebook = outputs::notebook(page).filter(|_| !section || text.contains(",cell"));
+    let notebook = notebook.as_deref().and_then(Path::file_stem).map(|name| {
         let name = name.display();
-        parts.push(format!(
+        format!(
             "<details class=\"notebook-link\"><summary>Work in the notebook</summary>In your clone, <code>cargo run --release -- notebooks \
              open {name}</code> opens it in Jupyter. Or <a href=\"{up}notebooks/{name}.ipynb\" download>download the notebook</a>.</details>"
-        ));
-    }
-    if let Some(repository) = shared.repository.filter(|_| page.path == Path::new("README.md")) {
-        parts.push(format!(
-            "<a class=\"repository-link\" href=\"{}\">The repository</a>",
-            html::attribute(repository)
-        ));
-    }
-    if shared.pdfs && page.path == Path::new("README.md") {
-        parts.push(
-            "<a class=\"pdf-link\" href=\"pdf/throughput.pdf\">The book as PDF</a>".to_owned(),
-        );
-    }
-    if shared.pdfs
-        && of_chapter(page.path)
-        && !section
-        && let Some(folder) = page.path.parent()
-    {
-        let folder = folder.display();
-        parts.push(format!(
-            "<a class=\"pdf-link\" href=\"{up}pdf/{folder}.pdf\">This chapter as PDF</a>"
-        ));
-    }
-    if let Some(link) = docs::link(shared.docs, shared.quotes.chapters, page.path) {
-        parts.push(format!(
-            "<a class=\"doc-link\" href=\"{up}{link}\">The crate's documentation</a>"
-        ));
-    }
-    parts
+        )
+    });
+    let repository = shared.repository.filter(|_| home).map(html::attribute);
+    let repository = repository.map(|address| {
+        format!("<a class=\"repository-link\" href=\"{address}\">The repository</a>")
+    });
+    let pdf = |name: &str, words: &str| {
+        Some(format!("<a class=\"pdf-link\" href=\"{up}pdf/{name}.pdf\">{words} as PDF</a>"))
+    };
+    let pdf = match page.path.parent() {
+        _ if !shared.pdfs || section => None,
+        _ if home => pdf("throughput", "The book"),
+        folder => folder.and_then(|folder| pdf(&folder.to_string_lossy(), "This chapter")),
+    };
+    let docs = docs::link(shared.docs, shared.quotes.chapters, page.path).map(|link| {
+        format!("<a class=\"doc-link\" href=\"{up}{link}\">The crate's documentation</a>")
+    });
+    [reading, place(page), switch, asked, notebook, repository, pdf, docs]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Which of its chapter's sections the page is, for the script that shows it in the bar; nothing on other pages.

@@ -2,7 +2,7 @@
 
 use super::{finish::BIBLIOGRAPHY, shared::OnPage};
 use crate::{
-    directive::{diagram, exercise, index, kernel, map, route, sections, term},
+    directive::{diagram, exercise, index, kernel, map, sections, term},
     html, include,
     markdown::{Code, code_ranges, sentences, without_directives},
     page::Flavour,
@@ -12,10 +12,8 @@ use anyhow::{Context as _, Result, bail};
 use lab::Records;
 use std::{cell::RefCell, collections::BTreeSet, ops::Range};
 
-/// What is on a line of its own, and which of the maps do.
-const BLOCKS: [&str; 8] =
-    ["figure", "table", "diagram", "kernel", "exercise", "route", "sections", "index"];
-const MAPS: [&str; 2] = ["needs", "times"];
+/// What is on a line of its own, as `{{#map times}}` is.
+const BLOCKS: [&str; 7] = ["figure", "table", "diagram", "kernel", "exercise", "sections", "index"];
 
 /// A page without directives, and what these name.
 pub(super) struct Expanded {
@@ -170,7 +168,7 @@ impl Walk<'_, '_> {
         let (shared, up) = (self.page.shared, self.page.up());
         let (root, quotes, flavour) = (shared.root, shared.quotes, shared.flavour);
         let argument = found.argument;
-        if BLOCKS.contains(&found.name) || (found.name == "map" && MAPS.contains(&argument)) {
+        if BLOCKS.contains(&found.name) || (found.name, argument) == ("map", "times") {
             found.alone()?;
         }
         Ok(match found.name {
@@ -211,10 +209,6 @@ impl Walk<'_, '_> {
                 // The exercise's own text may quote numbers and terms.
                 self.all(&made)? + "\n"
             }
-            "route" => match flavour {
-                Flavour::Html => html::one_line(&route::svg(&shared.entries, &up)) + "\n",
-                Flavour::Notebook => route::list(&shared.entries),
-            },
             // A section's first sentence may quote numbers and terms.
             "sections" => self.all(&sections::list(root, &shared.entries, self.page.path)?)?,
             "minutes" => {
@@ -222,13 +216,12 @@ impl Walk<'_, '_> {
                 map::minutes_mark(argument)
             }
             "map" => match argument {
-                "needs" => html::one_line(&map::svg(root, quotes.chapters, &up)?) + "\n",
                 // A chapter's note may quote numbers and terms.
                 "times" => self.all(&map::times(root, quotes.chapters, &up)?)?,
                 "hours" => map::HOURS_MARK.to_owned(),
                 "practice" => map::practice(root)?.to_string(),
                 _ => bail!(
-                    "there is no map of `{argument}`; there are `needs`, `times`, `hours` and `practice`"
+                    "there is no map of `{argument}`; there are `times`, `hours` and `practice`"
                 ),
             },
             // A claim may quote numbers and terms.

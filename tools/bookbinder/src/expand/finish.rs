@@ -12,13 +12,12 @@ use std::{fmt::Write as _, path::Path};
 
 /// The list of sources, the minutes that other pages take, and on the glossary where each term is introduced.
 pub fn finish(shared: &Shared, path: &Path, text: &str) -> String {
-    let mut text = text.replace(BIBLIOGRAPHY, &bibliography(shared));
-    while let Some((before, names, after)) = map::minutes_asked(&text) {
+    let text = text.replace(BIBLIOGRAPHY, &bibliography(shared));
+    let minutes = |names: &str| {
         let named = |page: &Path| names.split_whitespace().any(|name| page.starts_with(name));
-        let minutes: u64 =
-            shared.minutes.iter().filter(|(page, _)| named(page)).map(|(_, all)| all).sum();
-        text = format!("{before}{minutes}{after}");
-    }
+        shared.minutes.iter().filter(|(page, _)| named(page)).map(|(_, all)| all).sum()
+    };
+    let mut text = map::with_minutes(&text, minutes).unwrap_or(text);
     let chapters = shared.minutes.iter().filter(|(page, _)| of_chapter(page));
     let minutes: u64 = chapters.map(|(_, minutes)| minutes).sum();
     text = text.replace(map::HOURS_MARK, &minutes.div_ceil(60).to_string());

@@ -5,29 +5,18 @@ use crate::{
     markdown::options,
     maths,
     page::{Flavour, as_index},
+    text::edited,
 };
 use anyhow::{Context as _, Result, bail};
 use pulldown_cmark::{Event, LinkType, Parser, Tag};
-use std::{
-    fmt::Write as _,
-    ops::Range,
-    path::{Component, Path},
-};
+use std::{fmt::Write as _, ops::Range};
 
 /// `text` with its marks expanded, and the keys that it cites. `source` is the page as it was written, for the line of
 /// a message.
 pub(super) fn expand(page: OnPage, text: &str, source: &str) -> Result<(String, Vec<String>)> {
     let Marks { edits, known, cited } = marks(page, text, source)?;
     all_known(page, text, source, &known)?;
-    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-    for (range, new) in edits {
-        out.push_str(&text[at..range.start]);
-        out.push_str(&new);
-        at = range.end;
-    }
-    out.push_str(&text[at..]);
-    out.push_str(&notes(page, &cited));
-    Ok((out, cited))
+    Ok((edited(text, edits) + &notes(page, &cited), cited))
 }
 
 /// What the parser found.
@@ -87,8 +76,9 @@ fn marks(page: OnPage, text: &str, source: &str) -> Result<Marks> {
             }
             Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, .. }) => {
                 let Some(at) = text[range.clone()].rfind(&**dest_url) else { continue };
-                let new = link(page, dest_url);
-                if new != **dest_url {
+                let new = as_index(dest_url);
+                if shared.flavour == Flavour::Html && !dest_url.contains("://") && new != **dest_url
+                {
                     let start = range.start + at;
                     marks.edits.push((start..start + dest_url.len(), new));
                 }
@@ -138,30 +128,4 @@ fn notes(page: OnPage, cited: &[String]) -> String {
         };
     }
     out
-}
-
-/// A link as the flavour needs it.
-fn link(page: OnPage, link: &str) -> String {
-    let local = !link.starts_with('#') && !link.contains("://") && !link.starts_with("mailto:");
-    if !local {
-        return link.to_owned();
-    }
-    if page.shared.flavour == Flavour::Html {
-        return as_index(link);
-    }
-    // Notebooks are in `notebooks/`, the pages in `book/src/`.
-    let folder = page.path.parent().unwrap_or(Path::new(""));
-    let (file, fragment) = link.split_once('#').map_or((link, None), |(f, a)| (f, Some(a)));
-    let mut parts: Vec<String> = vec!["..".into(), "book".into(), "src".into()];
-    for part in folder.join(file).components() {
-        match part {
-            Component::ParentDir => {
-                parts.pop();
-            }
-            Component::Normal(name) => parts.push(name.to_string_lossy().into()),
-            _ => {}
-        }
-    }
-    let fragment = fragment.map_or(String::new(), |fragment| format!("#{fragment}"));
-    parts.join("/") + &fragment
 }

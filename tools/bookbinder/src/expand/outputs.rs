@@ -4,9 +4,10 @@ use super::shared::OnPage;
 use crate::{
     markdown::{cell_code, code_ranges},
     recorded::{self, Recorded},
+    text::edited,
 };
 use anyhow::Result;
-use std::{fmt::Write as _, path::PathBuf};
+use std::path::PathBuf;
 
 /// The chapter's notebook, if it has been generated.
 pub(super) fn notebook(page: OnPage) -> Option<PathBuf> {
@@ -23,15 +24,10 @@ pub(super) fn recorded(page: OnPage) -> Result<Option<Recorded>> {
 /// `text` with the recorded outputs under its cells.
 pub(super) fn under_cells(text: &str, recorded: Option<&Recorded>) -> String {
     let Some(recorded) = recorded else { return text.to_owned() };
-    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-    for code in code_ranges(text).into_iter().filter(|code| code.cell) {
-        let end = code.range.end;
-        out.push_str(&text[at..end]);
-        at = end;
-        if let Some(output) = recorded.html(&cell_code(&code.text)) {
-            let _ = write!(out, "\n\n{output}\n");
-        }
-    }
-    out.push_str(&text[at..]);
-    out
+    let cells = code_ranges(text).into_iter().filter(|code| code.cell);
+    let outputs = cells.filter_map(|code| {
+        let output = recorded.html(&cell_code(&code.text))?;
+        Some((code.range.end..code.range.end, format!("\n\n{output}\n")))
+    });
+    edited(text, outputs)
 }

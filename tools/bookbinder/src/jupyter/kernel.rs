@@ -2,8 +2,9 @@
 
 use super::folder::{Jupyter, KERNEL, SET_UP};
 use crate::{
-    manifest,
+    disk, manifest,
     process::{cargo, cause, watch},
+    text,
 };
 use anyhow::{Context, Result, anyhow, bail};
 use lab::{out::warn, progress::Progress};
@@ -133,10 +134,7 @@ fn put(file: &Path, text: &str) -> Result<()> {
     if fs::read_to_string(file).is_ok_and(|old| old == text) {
         return Ok(());
     }
-    let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
-    folder
-        .and_then(|()| fs::write(file, text))
-        .with_context(|| format!("can't write {}", file.display()))
+    disk::write(file, text)
 }
 
 /// Cargo's settings for the cells, in the environment's folder.
@@ -150,9 +148,7 @@ impl Jupyter {
     }
 
     fn profile(&self, level: Option<&str>) -> Result<String> {
-        let manifest = self.root.join("Cargo.toml");
-        let manifest = fs::read_to_string(&manifest)
-            .with_context(|| format!("can't read {}", manifest.display()))?;
+        let manifest = text::read(&self.root.join("Cargo.toml"))?;
         let chapters = manifest::chapter_crates(&self.root)?;
         manifest::notebook_profile(
             &manifest,

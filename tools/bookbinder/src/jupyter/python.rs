@@ -1,9 +1,12 @@
 //! The Python environment and its packages.
 
 use super::folder::{Jupyter, SET_UP};
-use crate::process::{answers, cause, watch};
-use anyhow::{Context, Result, anyhow, bail};
-use lab::{out::warn, progress::Progress};
+use crate::{
+    disk,
+    process::{cause, watch},
+};
+use anyhow::{Result, anyhow, bail};
+use lab::{out::warn, probe::ask_within, progress::Progress};
 use std::{
     fs,
     process::Command,
@@ -35,7 +38,7 @@ impl Jupyter {
             warn("Python packages: there");
             return Ok(());
         }
-        let uv = answers("uv", &["--version"], "uv ", ANSWER);
+        let uv = answers("uv", &["--version"], "uv ");
         if !self.imports("sys") {
             self.make_environment(uv)?;
         }
@@ -76,7 +79,7 @@ impl Jupyter {
             );
         }
         wait.finish();
-        fs::write(&noted, list).with_context(|| format!("can't write {}", noted.display()))?;
+        disk::write(&noted, list)?;
         warn(format!("Python packages: installed in {} s", began.elapsed().as_secs()));
         Ok(())
     }
@@ -131,12 +134,17 @@ impl Jupyter {
     }
 }
 
+/// Whether a program ends well and in time, and what it prints begins with `answer`.
+fn answers(program: &str, arguments: &[&str], answer: &str) -> bool {
+    ask_within(ANSWER, program, arguments).is_some_and(|said| said.starts_with(answer))
+}
+
 /// A Python that is new enough, by name. A program of that name that hangs or prints something else does not count.
 fn python() -> Option<&'static str> {
     let test = "import sys; print('Python', sys.version); sys.exit(sys.version_info < (3, 9))";
     ["python3", "python", "py"]
         .into_iter()
-        .find(|python| answers(python, &["-c", test], "Python 3", ANSWER))
+        .find(|python| answers(python, &["-c", test], "Python 3"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! A page cut into cells: at its first two levels of headings, and around each fence that is a cell.
 
 use super::cell::{Cell, Runs};
-use crate::markdown::{cell_code, is_cell, options, words};
+use crate::{
+    markdown::{cell_code, is_cell, options, words},
+    text::edited,
+};
 use anyhow::{Result, bail};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
 use std::ops::Range;
@@ -160,16 +163,14 @@ impl Page<'_> {
 
     /// The text in `range` as a cell, unless it is blank.
     fn markdown(&self, range: Range<usize>) -> Option<Cell> {
-        let (mut out, mut at) = (String::new(), range.start);
-        for (place, new) in &self.edits {
-            // What is put in at a heading's beginning is the heading's, not the end of what comes before.
-            if place.start >= at && place.start < range.end && place.end <= range.end {
-                out.push_str(&self.text[at..place.start]);
-                out.push_str(new);
-                at = place.end;
-            }
-        }
-        out.push_str(&self.text[at..range.end]);
+        // What is put in at a heading's beginning is the heading's, not the end of what comes before.
+        let inside = |place: &Range<usize>| {
+            place.start >= range.start && place.start < range.end && place.end <= range.end
+        };
+        let here = |at: usize| at - range.start;
+        let edits = self.edits.iter().filter(|(place, _)| inside(place));
+        let edits = edits.map(|(place, new)| (here(place.start)..here(place.end), new.clone()));
+        let out = edited(&self.text[range.clone()], edits);
         let source = out.trim_matches('\n').trim_end();
         (!source.trim().is_empty()).then(|| Cell::markdown(source))
     }

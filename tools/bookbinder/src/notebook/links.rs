@@ -12,6 +12,9 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+/// The pages, from the notebooks' folder.
+const PAGES: &str = "../book/src";
+
 /// What a page's links lead to.
 pub(super) struct Site<'a> {
     root: &'a Path,
@@ -59,12 +62,15 @@ impl<'a> Site<'a> {
             return None;
         }
         let own = tidy(&page.path);
-        let below_book = Path::new(file).strip_prefix("../book/src").ok();
-        let target = match below_book {
-            Some(path) => tidy(path),
-            None if file.is_empty() => own.clone(),
-            None if Path::new(file).starts_with("..") && !is_page(file) => return None,
-            None => tidy(&own.parent().unwrap_or(Path::new("")).join(file)),
+        let from_here = tidy(&Path::new(PAGES).join(&own).with_file_name("").join(file));
+        let inside = from_here.strip_prefix(PAGES).map(Path::to_owned);
+        let target = match inside {
+            _ if file.is_empty() => own.clone(),
+            Ok(page) => page,
+            Err(_) => {
+                let fragment = fragment.map_or(String::new(), |fragment| format!("#{fragment}"));
+                return Some(slashed(&from_here) + &fragment);
+            }
         };
         let jupyter = fragment.map(|fragment| {
             let known = self.anchors.get(&target).and_then(|anchors| anchors.get(fragment));
@@ -85,7 +91,7 @@ impl<'a> Site<'a> {
             Some(name) if self.with_cells.contains(&name) && is_page(&target) => {
                 format!("{name}.ipynb{jupyter}")
             }
-            _ => format!("../book/src/{}{jupyter}", target.to_string_lossy().replace('\\', "/")),
+            _ => format!("{PAGES}/{}{jupyter}", slashed(&target)),
         };
         (new != link).then_some(new)
     }
@@ -95,12 +101,7 @@ impl<'a> Site<'a> {
         if address.is_empty() || address.contains(':') {
             return Ok(None);
         }
-        let pages = self.root.join("book/src");
-        let beside = pages.join(page.path.parent().unwrap_or(Path::new(""))).join(address);
-        let file = match Path::new(address).strip_prefix("../book/src") {
-            Ok(below) => pages.join(below),
-            Err(_) => beside,
-        };
+        let file = self.root.join("book/src").join(&page.path).with_file_name("").join(address);
         let kind = match file.extension().and_then(|extension| extension.to_str()) {
             Some("svg") => "image/svg+xml",
             Some("png") => "image/png",
@@ -135,7 +136,12 @@ fn tidy(path: &Path) -> PathBuf {
     tidied
 }
 
-/// Whether a link leads to a page of the book.
-fn is_page(path: impl AsRef<Path>) -> bool {
-    path.as_ref().extension().is_some_and(|extension| extension == "md")
+/// Whether a file is a page of the book.
+fn is_page(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "md")
+}
+
+/// A path as an address has it.
+fn slashed(path: &Path) -> String {
+    path.to_string_lossy().replace('\\', "/")
 }

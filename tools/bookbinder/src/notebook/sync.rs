@@ -1,7 +1,7 @@
 //! The files in `notebooks/`.
 
 use super::{format::Notebook, made::is_made, pages::from_pages};
-use crate::page::Page;
+use crate::{page::Page, text};
 use anyhow::{Context, Result};
 use std::{
     fs,
@@ -86,8 +86,7 @@ fn change(file: &Path, name: &str, notebook: &mut Notebook) -> Result<Change> {
     if !file.is_file() {
         return Ok(Change::Changed("there is no such notebook yet".to_owned()));
     }
-    let text =
-        fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
+    let text = text::read(file)?;
     let old = match Notebook::parse(&text) {
         Ok(old) => old,
         Err(error) => return Ok(Change::Yours(format!("it can't be read: {error}"))),

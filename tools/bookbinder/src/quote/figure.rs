@@ -1,8 +1,8 @@
 //! Figures and tables: `{{#figure KEY}}`, `{{#table KEY}}`.
 
 use super::{
-    machine::{is_reference, source},
-    quotes::{Found, Quotes, owner, stand_in},
+    machine::source,
+    quotes::{Found, Quotes, first_reference, owner, stand_in},
 };
 use crate::{
     aside::QUOTE,
@@ -14,6 +14,9 @@ use crate::{
 use anyhow::{Result, anyhow};
 use lab::{Drawing, Key, Records, TableData, key::Kind, record::is_below};
 use std::fmt::Write as _;
+
+/// What stands where no machine has been measured.
+const NONE: &str = "<p class=\"unmeasured\">Not measured yet.</p>";
 
 /// What each machine has of one thing.
 type OfMachines<'a, T> = Vec<(&'a Records, Found<T>)>;
@@ -36,45 +39,31 @@ impl<'a> Quotes<'a> {
                 Err(why) => format!("*(figure: {why})*"),
             });
         }
-        let mut out =
+        let open =
             format!("<div class=\"figure\" id=\"figure-{}\" {QUOTE}>", html::value_anchor(key));
-        if found.is_empty() {
-            out.push_str("<figure><p class=\"unmeasured\">Not measured yet.</p></figure>");
-        }
-        for (records, one) in &found {
-            let machine = self.attributes_among(records, &found);
-            match one {
-                Found::Yes(Drawing { svg, narrow, other, caption, alt }) => {
-                    let prefix = format!("{key}-{}", records.name);
-                    let shown = |drawing: &str| match drawing {
-                        "" => Ok(String::new()),
-                        drawing => in_page(drawing, alt, &prefix),
-                    };
-                    // First, so that the page knows of the button above before it draws what is below.
-                    let other = match other {
-                        Some([svg, narrow]) => {
-                            format!("<template>{}{}</template>", shown(svg)?, shown(narrow)?)
-                        }
-                        None => String::new(),
-                    };
-                    let _ = write!(
-                        out,
-                        "<figure {machine}><div class=\"plot\">{other}{}{}</div><figcaption>{} {}</figcaption>\
-                         </figure>",
-                        shown(svg)?,
-                        shown(narrow)?,
-                        html::text(caption),
-                        source(&self.how(key), key, records, up),
-                    );
+        let none = format!("<figure>{NONE}</figure>");
+        self.of_machines(open, &none, ["figure", "figure"], &found, |records, drawing| {
+            let Drawing { svg, narrow, other, caption, alt } = drawing;
+            let prefix = format!("{key}-{}", records.name);
+            let shown = |drawing: &str| match drawing {
+                "" => Ok(String::new()),
+                drawing => in_page(drawing, alt, &prefix),
+            };
+            // First, so that the page knows of the button above before it draws what is below.
+            let other = match other {
+                Some([svg, narrow]) => {
+                    format!("<template>{}{}</template>", shown(svg)?, shown(narrow)?)
                 }
-                Found::No(why) => {
-                    let why = why_not(records, why, stand_in(&found));
-                    let _ = write!(out, "<figure {machine}>{why}</figure>");
-                }
-            }
-        }
-        out.push_str("</div>");
-        Ok(html::one_line(&out))
+                None => String::new(),
+            };
+            Ok(format!(
+                "<div class=\"plot\">{other}{}{}</div><figcaption>{} {}</figcaption>",
+                shown(svg)?,
+                shown(narrow)?,
+                html::text(caption),
+                source(&self.how(key), key, records, up),
+            ))
+        })
     }
 
     /// A table, by its key.
@@ -89,31 +78,36 @@ impl<'a> Quotes<'a> {
                 Err(why) => format!("*(table: {why})*"),
             });
         }
-        let mut out = format!(
-            "<div class=\"measured-table\" id=\"table-{}\" {QUOTE}>",
-            html::value_anchor(key)
-        );
+        let anchor = html::value_anchor(key);
+        let open = format!("<div class=\"measured-table\" id=\"table-{anchor}\" {QUOTE}>");
+        let tags = ["div class=\"table-wrapper\"", "div"];
+        self.of_machines(open, NONE, tags, &found, |records, table| {
+            Ok(html_table(table, &source(&self.how(key), key, records, up)))
+        })
+    }
+
+    /// What each machine has behind `open`, or why it has not: in the first of the tags, or in the second. `none` stands where
+    /// there is no machine.
+    fn of_machines<T>(
+        self,
+        mut open: String,
+        none: &str,
+        [has, lacks]: [&str; 2],
+        found: &[(&Records, Found<T>)],
+        show: impl Fn(&Records, &T) -> Result<String>,
+    ) -> Result<String> {
         if found.is_empty() {
-            out.push_str("<p class=\"unmeasured\">Not measured yet.</p>");
+            open.push_str(none);
         }
-        for (records, one) in &found {
-            let machine = self.attributes_among(records, &found);
-            match one {
-                Found::Yes(table) => {
-                    let _ = write!(
-                        out,
-                        "<div class=\"table-wrapper\" {machine}>{}</div>",
-                        html_table(table, &source(&self.how(key), key, records, up))
-                    );
-                }
-                Found::No(why) => {
-                    let why = why_not(records, why, stand_in(&found));
-                    let _ = write!(out, "<div {machine}>{why}</div>");
-                }
-            }
+        for (records, one) in found {
+            let machine = self.attributes_among(records, found);
+            let (tag, inside) = match one {
+                Found::Yes(thing) => (has, show(records, thing)?),
+                Found::No(why) => (lacks, why_not(records, why, stand_in(found))),
+            };
+            let _ = write!(open, "<{tag} {machine}>{inside}</{lacks}>");
         }
-        out.push_str("</div>");
-        Ok(html::one_line(&out))
+        Ok(html::one_line(&(open + "</div>")))
     }
 
     /// Why no machine has a figure or a table, if none has; nothing if one has it or there is none to have it.
@@ -180,24 +174,6 @@ fn whys<T>(found: Vec<(&Records, Found<T>)>) -> Vec<Option<String>> {
         Found::No(why) => Some(why),
     };
     found.into_iter().map(|(_, found)| why(found)).collect()
-}
-
-/// What the first reference machine has, or the next one that has it, or why none does.
-fn first_reference<'f, T>(found: &'f [(&Records, Found<T>)]) -> Result<(&'f str, &'f T), String> {
-    let reference = || found.iter().filter(|(records, _)| is_reference(records));
-    reference()
-        .find_map(|(records, found)| match found {
-            Found::Yes(thing) => Some((records.name.as_str(), thing)),
-            Found::No(_) => None,
-        })
-        .ok_or_else(|| {
-            reference()
-                .find_map(|(_, found)| match found {
-                    Found::No(why) => Some(why.clone()),
-                    Found::Yes(_) => None,
-                })
-                .unwrap_or_else(|| "not measured yet".to_owned())
-        })
 }
 
 fn html_table(table: &TableData, source: &str) -> String {

@@ -3,7 +3,7 @@
 
 use super::{
     machine::{is_reference, run_place, value_place},
-    quotes::{Found, Quotes, SKIPPED, stand_in},
+    quotes::{Found, Quotes, SKIPPED, first_reference, stand_in},
 };
 use crate::{aside::QUOTE, html, page::Flavour};
 use anyhow::{Result, anyhow, bail};
@@ -208,16 +208,13 @@ fn link(records: &Records, value: &Value, as_: As, machine: &str, up: &str) -> R
 
 /// The number of the first reference machine, or of the next one that has it, which is then named.
 fn in_notebook(found: &[(&Records, Found<&Value>)], as_: As) -> Result<String> {
-    let mut references = found.iter().filter(|(records, _)| is_reference(records)).peekable();
-    let first = references.peek().map(|(records, _)| records.name.as_str());
-    let best = references.find_map(|(records, found)| match found {
-        Found::Yes(value) => Some((records.name.as_str(), value)),
-        Found::No(_) => None,
-    });
-    match best {
-        None => Ok("(not measured yet)".to_owned()),
-        Some((name, value)) if Some(name) == first => shown(value, as_),
-        Some((name, value)) => Ok(format!("{} ({name})", shown(value, as_)?)),
+    let first = found.iter().find(|(records, _)| is_reference(records));
+    match first_reference(found) {
+        Err(_) => Ok("(not measured yet)".to_owned()),
+        Ok((records, value)) if first.is_some_and(|(first, _)| first.name == records.name) => {
+            shown(value, as_)
+        }
+        Ok((records, value)) => Ok(format!("{} ({})", shown(value, as_)?, records.name)),
     }
 }
 

@@ -123,6 +123,20 @@ pub(super) fn stand_in<'a, T>(found: &[(&'a Records, Found<T>)]) -> Option<&'a R
     found.iter().find(has).map(|(records, _)| *records)
 }
 
+/// What the first reference machine has, or the next one that has it, or why none does.
+pub(super) fn first_reference<'f, T>(
+    found: &'f [(&Records, Found<T>)],
+) -> Result<(&'f Records, &'f T), &'f str> {
+    let mut why = None;
+    for (records, one) in found.iter().filter(|(records, _)| is_reference(records)) {
+        match one {
+            Found::Yes(thing) => return Ok((records, thing)),
+            Found::No(reason) => why = why.or(Some(reason.as_str())),
+        }
+    }
+    Err(why.unwrap_or("not measured yet"))
+}
+
 /// Which machines a machine stands in for: all that have none, if it is the first reference machine that has the thing.
 fn lacking<'a, T>(found: &[(&'a Records, Found<T>)], records: &Records) -> Vec<&'a str> {
     if stand_in(found).is_none_or(|first| first.name != records.name) {

@@ -13,7 +13,7 @@ const PAGE: &str = "\
 # One product
 
 A first [link](../00-lab/README.md#how-to-measure), [another](#the-inner-loop) and [one out](https://www.rust-lang.org/).
-See [the records](../book/src/records.md) and ![a tile](tile.svg).
+See [the records](../records.md) and ![a tile](tile.svg).
 
 ```rust,cell
 let n = 2;

@@ -1,10 +1,13 @@
 //! The list of kernels: the comment at the top of each file, and where it is quoted.
 
 use super::words::{sentence, with_code};
-use crate::{mention::Mention, text};
-use anyhow::{Context, Result};
+use crate::{disk, mention::Mention, text};
+use anyhow::Result;
 use lab::Chapter;
-use std::{fmt::Write as _, fs, path::Path};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
 
 /// The items of a chapter's kernels.
 pub(super) fn items(
@@ -14,10 +17,15 @@ pub(super) fn items(
     up: &str,
 ) -> Result<Vec<String>> {
     let folder = format!("chapters/{}/kernels", chapter.folder());
-    let mut files = Vec::new();
-    below(&root.join(&folder), "", &mut files)?;
-    files.sort_by_key(|(name, _)| (name.contains('/'), name.clone()));
-    let items = files.into_iter().map(|(name, text)| {
+    let below = root.join(&folder);
+    let files = if below.is_dir() { disk::files(&below)? } else { Vec::new() };
+    let name = |file: &PathBuf| {
+        let name = file.strip_prefix(&below).unwrap_or(file).to_string_lossy().replace('\\', "/");
+        Ok((name.contains('/'), name, text::read(file)?))
+    };
+    let mut files = files.iter().map(name).collect::<Result<Vec<_>>>()?;
+    files.sort();
+    let items = files.into_iter().map(|(_, name, text)| {
         let head = head(&text);
         let mut out = format!("**`{name}`**: {}", with_code(&head.what));
         for (field, text) in &head.fields {
@@ -42,26 +50,6 @@ pub(super) fn items(
         out
     });
     Ok(items.collect())
-}
-
-/// Every file in and below `folder`, by its name from there, with its text.
-fn below(folder: &Path, prefix: &str, files: &mut Vec<(String, String)>) -> Result<()> {
-    if !folder.is_dir() {
-        return Ok(());
-    }
-    let entries =
-        fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))?;
-    for entry in entries {
-        let path = entry?.path();
-        let name = format!("{prefix}{}", path.file_name().unwrap_or_default().to_string_lossy());
-        if path.is_dir() {
-            below(&path, &format!("{name}/"), files)?;
-        } else {
-            let text = text::read(&path)?;
-            files.push((name, text));
-        }
-    }
-    Ok(())
 }
 
 /// The comment at the top of a kernel's file.
