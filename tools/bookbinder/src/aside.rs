@@ -143,39 +143,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_first_machine_does_not_show_is_taken_out_by_quote() {
-        let page = "<p><span data-quote=\"\"><a data-machine=\"one\">1</a><a class=\"x\" data-machine=\"far\" hidden=\"\">2</a></span></p>\
-                    <div data-quote=\"\"><i data-machine=\"one\"><i>3</i></i>\
-                    <i class=\"t\" data-machine=\"far\" hidden=\"\"><i>4</i></i></div><code> data-quote</code>\
-                    <text><tspan data-machine=\"far\">7</tspan></text>\
-                    <div data-quote=\"\">\n<b data-machine=\"far\" data-also=\"one\">8</b>\n<u data-machine=\"far\">9</u>\n</div>";
-        let (rest, mut pieces) = split(page, "one");
-        let far = pieces.remove("far").unwrap();
-        assert_eq!(
-            far,
-            [
-                (0, "<a class=\"x\" data-machine=\"far\" hidden=\"\">2</a>".to_owned()),
-                (1, "<i class=\"t\" data-machine=\"far\" hidden=\"\"><i>4</i></i>".to_owned()),
-                (2, "<u data-machine=\"far\">9</u>".to_owned()),
-            ]
-        );
-        assert!(pieces.is_empty());
-        assert!(!rest.contains('9') && !rest.contains(">4<"), "{rest}");
-        // Parts of drawings stay, and so does what stands in for the first machine.
-        assert!(rest.contains(">7</tspan>") && rest.contains(">8</b>\n</div>"), "{rest}");
-    }
-
-    #[test]
     fn what_stands_in_for_a_machine_comes_with_it() {
         let page = "<span data-quote=\"\"><a data-machine=\"one\">1</a><a data-machine=\"far\" data-also=\"wide\">2</a>\
                     <a data-machine=\"wide\">on far</a></span>";
         let (rest, pieces) = split(page, "one");
         assert_eq!(rest, "<span data-quote=\"\"><a data-machine=\"one\">1</a></span>");
-        let numbers = |machine: &str| pieces[machine].len();
-        assert_eq!((numbers("far"), numbers("wide")), (1, 2));
+        assert_eq!((pieces["far"].len(), pieces["wide"].len()), (1, 2));
         assert!(pieces["wide"][0].1.contains(">2<"), "the number comes before whose it is");
-        // All that a page of one machine has stays.
-        assert_eq!(split(&rest, "one"), (rest.clone(), BTreeMap::new()));
     }
 
     #[test]

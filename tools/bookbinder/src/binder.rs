@@ -222,15 +222,7 @@ impl Binder {
                 _ => None,
             })
             .collect();
-        let mut fences = Fences::default();
-        let mut failed = Vec::new();
-        source.book.for_each_chapter_mut(|chapter| {
-            let Some(path) = &chapter.source_path else { return };
-            match fences.take(&self.chapters, path, &chapter.content) {
-                Ok(text) => chapter.content = text,
-                Err(error) => failed.push(format!("{error:#}")),
-            }
-        });
+        let (fences, mut failed) = (self.fences(source)?, Vec::new());
         let mut shared = Shared {
             root: &self.root,
             quotes: Quotes { chapters: &self.chapters, records, fences: &fences },
@@ -285,6 +277,19 @@ impl Binder {
             }
         });
         Ok(Found { descriptions, terms: found::terms(&shared) })
+    }
+
+    /// The figures and tables that pages declare: they are taken out of the pages.
+    fn fences(&self, source: &mut MDBook) -> Result<Fences> {
+        let (mut fences, mut failed) = (Fences::default(), Vec::new());
+        source.book.for_each_chapter_mut(|chapter| {
+            let Some(path) = &chapter.source_path else { return };
+            match fences.take(&self.chapters, path, &chapter.content) {
+                Ok(text) => chapter.content = text,
+                Err(error) => failed.push(format!("{error:#}")),
+            }
+        });
+        if failed.is_empty() { Ok(fences) } else { bail!(failed.join("\n")) }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A page links to its crate's documentation only if the book has it, so that no link is dead. The link check
 //! leaves the folder itself to rustdoc, which checks its own links.
 
-use crate::{disk, page::is_opener};
+use crate::disk;
 use anyhow::{Result, bail};
 use lab::Chapter;
 use std::path::Path;
@@ -11,18 +11,11 @@ use std::path::Path;
 /// The folder's name in the book.
 pub const FOLDER: &str = "doc";
 
-/// The chapter whose folder the page is in, by its number: `01-matmul/README.md`.
-fn chapter_of<'c>(chapters: &'c [Chapter], page: &Path) -> Option<&'c Chapter> {
-    let folder = page.parent()?.to_str()?;
-    let (number, _) = folder.split_once('-')?;
-    let number: u32 = number.parse().ok()?;
-    chapters.iter().find(|chapter| chapter.number == number)
-}
-
 /// Where the documentation of the page's crate is, from the book's root, if the page is a chapter's first and `docs`
 /// has it.
 pub fn link(docs: Option<&Path>, chapters: &[Chapter], page: &Path) -> Option<String> {
-    let chapter = chapter_of(chapters, page).filter(|_| is_opener(page))?;
+    let own = |chapter: &&Chapter| page == Path::new(&chapter.folder()).join("README.md");
+    let chapter = chapters.iter().find(own)?;
     let index = format!("{}/index.html", chapter.name);
     docs?.join(&index).is_file().then(|| format!("{FOLDER}/{index}"))
 }

@@ -29,17 +29,3 @@ pub fn standalone(svg: &str) -> String {
 pub fn address(kind: &str, bytes: &[u8]) -> String {
     format!("data:{kind};base64,{}", STANDARD.encode(bytes))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_in_a_picture_are_its_own() {
-        let svg = "<svg viewBox=\"0 0 1 1\"><clipPath id=\"c\"/><g clip-path=\"url(#c)\"/></svg>";
-        let made = in_page(svg, "a \"b\"", "k.x-m").unwrap();
-        assert!(made.contains("id=\"k-x-m-c\"") && made.contains("url(#k-x-m-c)"), "{made}");
-        assert!(made.contains("aria-label=\"a &quot;b&quot;\""), "{made}");
-        assert!(in_page("no picture", "", "").is_err());
-    }
-}

@@ -1,68 +1,12 @@
 //! The book's theme: stock mdBook with a few changes to its template, and a style sheet of our own.
 //!
-//! The changes are made to the template of the mdBook that is linked in, so that there is no copy of it to
+//! The changes, in `theme.diff`, are made to the template of the mdBook that is linked in, so that there is no copy of it to
 //! keep up to date. If mdBook changes what they change, the build reports it.
 
 use crate::{disk, page, picture::address, text, text::replaced};
 use anyhow::{Context, Result, bail};
 use mdbook_driver::config::HtmlConfig;
 use std::{fs, path::Path};
-
-/// What is replaced in mdBook's page template, and by what. Each must be there exactly once.
-const CHANGES: [(&str, &str); 13] = [
-    // Two themes, light and dark, and the system's choice.
-    (
-        r#"<li role="none"><button role="menuitem" class="theme" id="mdbook-theme-rust">Rust</button></li>"#,
-        "",
-    ),
-    (
-        r#"<li role="none"><button role="menuitem" class="theme" id="mdbook-theme-coal">Coal</button></li>"#,
-        "",
-    ),
-    (
-        r#"<li role="none"><button role="menuitem" class="theme" id="mdbook-theme-ayu">Ayu</button></li>"#,
-        "",
-    ),
-    (r#"id="mdbook-theme-navy">Navy</button>"#, r#"id="mdbook-theme-navy">Dark</button>"#),
-    // A label may carry no aria-expanded and is not reached by keyboard; our script works the button.
-    (
-        r#"<label id="mdbook-sidebar-toggle" class="icon-button" for="mdbook-sidebar-toggle-anchor""#,
-        r#"<button id="mdbook-sidebar-toggle" type="button" class="icon-button""#,
-    ),
-    ("</label>", "</button>"),
-    (r#"<div id="mdbook-menu-bar" class"#, r#"<div id="mdbook-menu-bar" role="banner" class"#),
-    // The fonts that are in the style sheet are ready before the first line is drawn.
-    (
-        "<!-- Start loading toc.js asap -->",
-        r"<script>document.fonts.forEach((face) => face.load());</script>",
-    ),
-    // A page has one first-level heading: its own.
-    (
-        r#"<h1 class="menu-title">{{ book_title }}</h1>"#,
-        r#"<p class="menu-title">{{ book_title }}</p>"#,
-    ),
-    // The bar that stays: where a page is in its chapter, and the machine that its numbers are from. The script fills both,
-    // and their room is there before.
-    (
-        r#"<div class="right-buttons">"#,
-        r#"<span class="bar-progress"></span><span class="bar-machine"></span><div class="right-buttons">"#,
-    ),
-    // The field is named by a label, and described by an element that exists.
-    (
-        r#"aria-describedby="searchresults-header""#,
-        r#"aria-label="Search this book" aria-describedby="mdbook-searchresults-header""#,
-    ),
-    // Only the shortcuts' window, which is a dialog.
-    (
-        r#"<div id="mdbook-help-popup">"#,
-        r#"<div id="mdbook-help-popup" role="dialog" aria-label="Keyboard shortcuts">"#,
-    ),
-    // Readers of the keyboard reach the text without the table of contents.
-    (
-        r#"<div id="mdbook-body-container">"#,
-        r##"<div id="mdbook-body-container"><a class="skip" href="#mdbook-content">Skip to the text</a>"##,
-    ),
-];
 
 /// Writes mdBook's theme with our changes into `out`, then the files of `ours` (`book/theme`) over it.
 ///
@@ -164,12 +108,15 @@ const COLOUR_LATER: &str = r"{
 }
 ";
 
+/// mdBook's page template with our changes.
 fn changed(template: &str) -> Result<String> {
     let mut text = template.to_owned();
-    for (old, new) in CHANGES {
+    let mut lines = include_str!("theme.diff").lines().filter(|line| !line.starts_with('#'));
+    while let (Some(old), Some(new)) = (lines.next(), lines.next()) {
+        let (old, new) = (old.trim_start_matches("- "), new.trim_start_matches(['+', ' ']));
         if text.matches(old).count() != 1 {
             bail!(
-                "mdBook's template has changed: `{old}` is not in it once; see tools/bookbinder/src/theme.rs"
+                "mdBook's template has changed: `{old}` is not in it once; see tools/bookbinder/src/theme.diff"
             );
         }
         text = text.replace(old, new);
@@ -180,6 +127,7 @@ fn changed(template: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn mdbooks_template_takes_the_changes() {
@@ -221,18 +169,11 @@ mod tests {
         assert!(fewer_languages("var hljs;").unwrap_err().to_string().contains("0 of 10"));
     }
 
-    /// `name: value` of the rules that start with `selector`, in their order in the style sheet.
-    fn colours(css: &str, selector: &str) -> Vec<Vec<(String, String)>> {
-        css.match_indices(selector)
-            .map(|(at, _)| {
-                let body = css[at..].split('{').nth(1).unwrap().split('}').next().unwrap();
-                body.split(';')
-                    .filter_map(|line| line.trim().split_once(": "))
-                    .filter(|(name, _)| name.starts_with("--"))
-                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                    .collect()
-            })
-            .collect()
+    /// The variables that the first rule with this head sets.
+    fn colours<'c>(css: &'c str, head: &str) -> BTreeMap<&'c str, &'c str> {
+        let body = css.split(head).nth(1).unwrap().split('}').next().unwrap();
+        let set = body.split(';').filter_map(|line| line.trim().split_once(": "));
+        set.filter(|(name, _)| name.starts_with("--")).collect()
     }
 
     /// Relative luminance (WCAG 2.2).
@@ -248,30 +189,21 @@ mod tests {
     #[test]
     fn series_can_be_read_as_text_in_both_themes() {
         let css = include_str!("../../../book/theme/throughput.css");
-        let light = &colours(css, ".light,\nhtml:not(.js) {")[0];
-        let dark = &colours(css, ".navy {")[0];
-        let paper = &colours(css, "html.navy {")[0];
-        let get = |all: &[(String, String)], name: &str| {
-            all.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()).unwrap()
-        };
-        for theme in [light, dark, paper] {
-            let page = get(theme, "--bg");
-            let page = if page == "#fff" { "#ffffff".to_owned() } else { page };
+        let [light, dark, paper] =
+            [".light,\nhtml:not(.js) {", ".navy {", "html.navy {"].map(|head| colours(css, head));
+        for theme in [&light, &dark, &paper] {
+            let page = if theme["--bg"] == "#fff" { "#ffffff" } else { theme["--bg"] };
             for name in (1..=8).map(|n| format!("--series-{n}")) {
-                let (a, b) = (luminance(&get(theme, &name)), luminance(&page));
+                let (a, b) = (luminance(theme[&*name]), luminance(page));
                 let contrast = (a.max(b) + 0.05) / (a.min(b) + 0.05);
                 assert!(contrast >= 4.5, "{name} has a contrast of {contrast} on {page}");
-                assert_eq!(
-                    get(light, &name),
-                    get(paper, &name),
-                    "paper takes the light theme's colours"
-                );
+                assert_eq!(light[&*name], paper[&*name], "paper takes the light theme's colours");
             }
         }
         // Without JavaScript the dark page has the dark theme's colours.
         let script = css.split("@media (prefers-color-scheme: dark)").nth(1).unwrap();
-        for (name, value) in &colours(script, "html:not(.js) {")[0] {
-            assert_eq!(value, &get(dark, name), "{name}");
+        for (name, value) in colours(script, "html:not(.js) {") {
+            assert_eq!(value, dark[name], "{name}");
         }
     }
 }

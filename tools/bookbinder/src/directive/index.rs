@@ -15,6 +15,7 @@ mod words;
 
 use crate::{exercises, html, mention::Mention, quote::Quotes};
 use anyhow::{Result, bail};
+use lab::Chapter;
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 use words::with_code;
 
@@ -32,33 +33,26 @@ pub fn list(
     if what == "open" {
         return open(quotes, mentions, up);
     }
-    let mut groups = Vec::new();
-    for chapter in quotes.chapters {
-        let items = match what {
-            "experiments" => chapter
-                .experiments
-                .iter()
-                .map(|experiment| experiments::item(experiment, chapter, quotes, mentions, up))
-                .collect(),
+    let exercises = if what == "exercises" { exercises::all(root)? } else { Vec::new() };
+    let items = |chapter: &Chapter| -> Result<Vec<String>> {
+        Ok(match what {
+            "experiments" => {
+                let all = chapter.experiments.iter();
+                all.map(|one| experiments::item(one, chapter, quotes, mentions, up)).collect()
+            }
             "kernels" => kernels::items(root, chapter, mentions, up)?,
             "claims" => claims::items(chapter, mentions, up),
-            "exercises" => Vec::new(),
+            "exercises" => {
+                let own = exercises.iter().filter(|exercise| exercise.chapter == chapter.folder());
+                own.map(|exercise| item_of_exercise(exercise, mentions, up)).collect()
+            }
             _ => bail!(
                 "there is no index of `{what}`; there are `claims`, `experiments`, `kernels`, `exercises` and `open`"
             ),
-        };
-        groups.push((chapter, items));
-    }
-    if what == "exercises" {
-        for exercise in exercises::all(root)? {
-            let item = item_of_exercise(&exercise, mentions, up);
-            if let Some((_, items)) =
-                groups.iter_mut().find(|(chapter, _)| chapter.folder() == exercise.chapter)
-            {
-                items.push(item);
-            }
-        }
-    }
+        })
+    };
+    let groups = quotes.chapters.iter().map(|chapter| Ok((chapter, items(chapter)?)));
+    let mut groups = groups.collect::<Result<Vec<_>>>()?;
     groups.retain(|(_, items)| !items.is_empty());
     let count: usize = groups.iter().map(|(_, items)| items.len()).sum();
     // Some of a kernel's files are put before others.

@@ -48,17 +48,3 @@ fn running(name: &str) -> String {
         _ => name.to_owned(),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_term_is_written_as_in_a_sentence() {
-        assert_eq!(running("Cache line"), "cache line");
-        assert_eq!(running("All-reduce"), "all-reduce");
-        for name in ["FMA", "bf16", "MNIST", "BLAS"] {
-            assert_eq!(running(name), name);
-        }
-    }
-}

@@ -28,8 +28,7 @@ pub(super) fn expand(text: &str, flavour: Flavour) -> String {
                 );
                 out.push_str("<p class=\"claim-title\">A claim, tested</p>\n\n");
                 out.push_str(first.trim_start());
-                // The sentence is a paragraph of its own; what follows is about it.
-                if first.trim_end().ends_with(['"', '”', '.', '!', '?']) {
+                if is_sentence(first) {
                     out.push('\n');
                 }
                 while let Some(more) = lines.peek().and_then(|line| line.strip_prefix('>')) {
@@ -44,7 +43,7 @@ pub(super) fn expand(text: &str, flavour: Flavour) -> String {
             }
             (Some(first), Flavour::Notebook) => {
                 let _ = write!(out, "> **A claim, tested.** {}", first.trim_start());
-                if first.trim_end().ends_with(['"', '”', '.', '!', '?']) {
+                if is_sentence(first) {
                     out.push_str(">\n");
                 }
             }
@@ -63,4 +62,9 @@ pub(super) fn expand(text: &str, flavour: Flavour) -> String {
         }
     }
     out
+}
+
+/// Whether a claim's first line is a paragraph of its own; what follows is about it.
+fn is_sentence(line: &str) -> bool {
+    line.trim_end().ends_with(['"', '”', '.', '!', '?'])
 }

@@ -163,6 +163,22 @@ impl Walk<'_, '_> {
         Ok(found.indented(&text))
     }
 
+    /// A measured number.
+    fn number(&self, found: &Found) -> Result<String> {
+        let (quotes, flavour) = (self.page.shared.quotes, self.page.shared.flavour);
+        found.pinned(quotes)?;
+        let (spec, asked) = found.argument.split_once(" ask: ").unwrap_or((found.argument, ""));
+        self.measures.borrow_mut().push(spec.to_owned());
+        let made = quotes.measure(spec, &self.page.up(), flavour)?;
+        Ok(match flavour {
+            // The theme's script may ask the reader for this number before it shows the paragraph.
+            Flavour::Html if !asked.is_empty() => {
+                format!("<span data-ask=\"{}\">{made}</span>", html::attribute(asked))
+            }
+            _ => made,
+        })
+    }
+
     /// What one directive becomes.
     fn one(&self, found: &Found) -> Result<String> {
         let (shared, up) = (self.page.shared, self.page.up());
@@ -176,19 +192,7 @@ impl Walk<'_, '_> {
             "include" => {
                 found.indented(&self.all(&include::include(&self.page.folder(), argument)?)?)
             }
-            "measure" => {
-                found.pinned(quotes)?;
-                let (spec, asked) = argument.split_once(" ask: ").unwrap_or((argument, ""));
-                self.measures.borrow_mut().push(spec.to_owned());
-                let made = quotes.measure(spec, &up, flavour)?;
-                match flavour {
-                    // The theme's script may ask the reader for this number before it shows the paragraph.
-                    Flavour::Html if !asked.is_empty() => {
-                        format!("<span data-ask=\"{}\">{made}</span>", html::attribute(asked))
-                    }
-                    _ => made,
-                }
-            }
+            "measure" => self.number(found)?,
             "term" => {
                 let first = self.terms.borrow_mut().insert(term::parts(argument).0.to_owned());
                 term::link(&shared.glossary, argument, &up, flavour, first)?

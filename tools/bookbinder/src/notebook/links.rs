@@ -1,7 +1,7 @@
 //! Where a page's links lead from a notebook, and its images.
 
 use crate::{
-    markdown::{code_ranges, headings},
+    markdown::{Heading, code_ranges, headings},
     page::{Page, is_opener},
     picture,
 };
@@ -32,21 +32,16 @@ impl<'a> Site<'a> {
         let has_cells = |page: &&Page| code_ranges(&page.markdown).iter().any(|code| code.cell);
         let with_cells =
             pages.iter().filter(has_cells).filter_map(|page| folder(&page.path)).collect();
-        let anchors = |page: &Page| {
-            let all = headings(&page.markdown).into_iter();
-            let named = all.map(|heading| {
-                let in_jupyter = heading.in_jupyter();
-                (heading.anchor, in_jupyter)
-            });
-            named.collect()
-        };
-        let anchors = pages.iter().map(|page| (tidy(&page.path), anchors(page))).collect();
-        let sections = pages.iter().filter(|page| !is_opener(&page.path));
-        let titles = sections.filter_map(|page| {
-            let title = headings(&page.markdown).into_iter().find(|heading| heading.title)?;
-            Some((tidy(&page.path), title.in_jupyter()))
-        });
-        Self { root, with_cells, anchors, titles: titles.collect() }
+        let (mut anchors, mut titles) = (HashMap::new(), HashMap::new());
+        for page in pages {
+            let (path, all) = (tidy(&page.path), headings(&page.markdown));
+            let title = all.iter().find(|heading| heading.title && !is_opener(&path));
+            titles.extend(title.map(|title| (path.clone(), title.in_jupyter())));
+            let named = |heading: Heading| (heading.in_jupyter(), heading.anchor);
+            let named = all.into_iter().map(named).map(|(in_jupyter, anchor)| (anchor, in_jupyter));
+            anchors.insert(path, named.collect());
+        }
+        Self { root, with_cells, anchors, titles }
     }
 
     /// The notebook that a page is a part of, by name.
