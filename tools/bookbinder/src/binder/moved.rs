@@ -54,15 +54,3 @@ fn anchors(page: &str) -> Vec<String> {
     all.extend(ids.filter(|id| !id.is_empty()).map(str::to_owned));
     all
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn headings_and_what_has_an_id_are_anchors() {
-        let page =
-            "# A\n\n## One `of` two\n\n<figure id=\"f-1\" class=\"x\">\n\n### Named {#here}\n";
-        assert_eq!(anchors(page), ["one-of-two", "here", "f-1"]);
-    }
-}
