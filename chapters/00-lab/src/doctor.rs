@@ -5,169 +5,52 @@
 //! needs no GPU: what is missing there costs some experiments and no chapter.
 
 mod libraries;
+mod requirements;
 mod text;
 
 use crate::{
     Unit,
-    data::{self, Options, Places, files},
+    data::{Options, Places, files},
     machine::{self, Machine, NvidiaGpu},
     probe::{Beside, ask},
 };
 use libraries::Library;
-use serde::Serialize;
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    thread,
-};
+use requirements::{Requirements, System};
+use std::{env, ffi::OsStr, fs, path::Path, thread};
 
 pub use libraries::opencl_devices;
+pub use requirements::Row;
 pub use text::table;
-
-/// One requirement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Row {
-    /// The step that it belongs to, from a bare machine to a GPU that trains: `2. the driver`.
-    pub step: String,
-    /// What is looked for.
-    pub name: String,
-    /// Whether it is there.
-    pub found: bool,
-    /// Its version, or what else is to be said about what was found.
-    pub version: Option<String>,
-    /// What the course uses it for.
-    pub what_for: String,
-    /// How to get it on this system.
-    pub how_to_get: String,
-    /// Whether the course can't run without it.
-    pub required: bool,
-}
-
-const MACHINE: &str = "0. the machine";
-const CARD: &str = "1. the card";
-const DRIVER: &str = "2. the driver";
-const TOOLKIT: &str = "3. the CUDA toolkit";
-const FRAMEWORK: &str = "4. the framework";
-const VARIABLES: &str = "5. environment variables";
-const CHECK: &str = "6. the check";
-const MORE: &str = "besides";
 
 /// Looks for everything. `data` is the folder that the reader named (`--data`). Takes less than two seconds:
 /// a program that does not answer counts as missing.
 pub fn examine(data: Option<&Path>) -> Vec<Row> {
-    let system = System::detect();
-    // Those that ask a program or read files go first and wait next to each other. One that panicked has a bug and no
-    // rows; the others still have theirs.
-    thread::scope(|scope| {
-        let found = Beside::start(scope, || Found {
-            toolkit: machine::cuda_toolkit(),
-            gpus: machine::nvidia_gpus(),
-        });
-        let set = Beside::start(scope, || data_set(data));
-        let programs = Beside::start(scope, || programs(system));
-        let disk = Beside::start(scope, || disk(data));
-        let opencl = Beside::start(scope, || opencl(system));
-        let libraries = Beside::start(scope, || {
-            let driver = libraries::driver_version();
-            (Library::ALL.map(|library| (library, library.find(driver))), driver)
-        });
-        let mut rows = of_machine();
-        for check in [disk, set] {
-            rows.extend(check.join().unwrap_or_default());
-        }
-        if let Some(found) = found.join() {
-            rows.extend(gpu_rows(system, &found, &Card::all(), kernel_module().as_deref()));
-            if let Some((libraries, driver)) = libraries.join() {
-                rows.extend(library_rows(system, &libraries, driver));
-            }
-            rows.extend(last_steps(system, &found));
-        }
-        for check in [opencl, programs] {
-            rows.extend(check.join().unwrap_or_default());
-        }
-        // In the order of the steps; within one, as they were put here.
-        rows.sort_by(|a, b| a.step.cmp(&b.step));
-        rows
-    })
+    let asked = &Requirements::of(System::detect());
+    let path = env::var_os("PATH");
+    let path = path.as_deref();
+    let own = &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../notebooks/.jupyter");
+    // They wait next to each other. One that panicked has a bug and no rows; the others still have theirs.
+    let mut rows: Vec<Row> = thread::scope(|scope| {
+        let checks = [
+            Beside::start(scope, || of_machine(asked)),
+            Beside::start(scope, || vec![disk(asked, data)]),
+            Beside::start(scope, || vec![data_set(asked, data)]),
+            Beside::start(scope, || vec![asked.row("Rust", version(&["rustc"]))]),
+            Beside::start(scope, || vec![c_compiler(asked, path)]),
+            Beside::start(scope, || of_gpus(asked, &Found::here())),
+            Beside::start(scope, || of_libraries(asked, &libraries::found())),
+            Beside::start(scope, || vec![asked.row("OpenCL", opencl_devices())]),
+            Beside::start(scope, || vec![asked.row("MPI", version(&["mpirun", "mpiexec"]))]),
+            Beside::start(scope, || notebooks(asked, own, path)),
+        ];
+        checks.into_iter().flat_map(|check| check.join().unwrap_or_default()).collect()
+    });
+    rows.sort_by_key(|row| asked.place(&row.name));
+    rows
 }
 
-/// The systems whose packages differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum System {
-    Debian,
-    Fedora,
-    OtherLinux,
-    Mac,
-    Windows,
-}
-
-impl System {
-    fn detect() -> Self {
-        match env::consts::OS {
-            "macos" => Self::Mac,
-            "windows" => Self::Windows,
-            _ => Self::of_release(&fs::read_to_string("/etc/os-release").unwrap_or_default()),
-        }
-    }
-
-    /// By the lines `ID=` and `ID_LIKE=` of `/etc/os-release`.
-    fn of_release(text: &str) -> Self {
-        let ids: Vec<&str> = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("ID=").or_else(|| line.strip_prefix("ID_LIKE=")))
-            .flat_map(|ids| ids.trim_matches(['"', '\'']).split(' '))
-            .collect();
-        let is = |names: &[&str]| ids.iter().any(|id| names.contains(id));
-        if is(&["debian", "ubuntu"]) {
-            Self::Debian
-        } else if is(&["fedora", "rhel", "centos"]) {
-            Self::Fedora
-        } else {
-            Self::OtherLinux
-        }
-    }
-
-    /// How to get something: by apt, by dnf, on a Mac, on Windows.
-    fn how(self, apt: &str, dnf: &str, mac: &str, windows: &str) -> String {
-        match self {
-            Self::Debian => apt.to_owned(),
-            Self::Fedora => dnf.to_owned(),
-            Self::OtherLinux => format!("{apt} (on Debian; your system's names may differ)"),
-            Self::Mac => mac.to_owned(),
-            Self::Windows => windows.to_owned(),
-        }
-    }
-}
-
-const NVRTC_DEBIAN: &str = "it comes with the toolkit (libnvrtc), or alone: pip install nvidia-cuda-nvrtc \
-                            nvidia-cuda-runtime nvidia-cuda-cccl, for the python3 on your PATH";
-const NVRTC_FEDORA: &str = "it comes with the toolkit (cuda-nvrtc), or alone: pip install nvidia-cuda-nvrtc \
-                            nvidia-cuda-runtime nvidia-cuda-cccl, for the python3 on your PATH";
-const CUBLAS_HOW: &str = "it comes with the toolkit (libcublas), or alone: pip install nvidia-cublas, for the python3 \
-                          on your PATH";
-
-const NOT_ON_MAC: &str = "Macs have no CUDA: rent a machine with an NVIDIA GPU for these parts";
-
-fn row(
-    step: &str,
-    name: &str,
-    version: Option<String>,
-    what_for: &str,
-    how: impl Into<String>,
-) -> Row {
-    Row {
-        step: step.to_owned(),
-        name: name.to_owned(),
-        found: version.is_some(),
-        version,
-        what_for: what_for.to_owned(),
-        how_to_get: how.into(),
-        required: false,
-    }
-}
-
-fn of_machine() -> Vec<Row> {
-    let machine = Machine { memory: machine::caches_and_memory().1, ..Machine::of_cpu() };
+fn of_machine(asked: &Requirements) -> Vec<Row> {
+    let machine = Machine::of_cpu();
     let has = |name: &str| machine.features.iter().any(|feature| feature == name);
     let vectors: Vec<&str> =
         [("avx512f", "AVX-512"), ("avx2", "AVX2"), ("fma", "FMA"), ("neon", "NEON")]
@@ -175,73 +58,34 @@ fn of_machine() -> Vec<Row> {
             .filter_map(|(feature, name)| has(feature).then_some(name))
             .collect();
     let wide = (has("avx2") && has("fma")) || has("neon");
-    let cores =
-        if machine.cores == 1 { "1 core".to_owned() } else { format!("{} cores", machine.cores) };
-    let cpu = Row {
-        required: true,
-        ..row(MACHINE, "CPU", Some(format!("{}, {cores}", machine.cpu)), "everything", "")
-    };
-    let vectors = row(
-        MACHINE,
-        "vector units",
-        wide.then(|| vectors.join(", ")),
-        "fast products in chapter 1; without them the portable path runs",
-        "a CPU with AVX2 and FMA (Intel since 2013, AMD since 2015) or a 64-bit Arm",
-    );
-    let pairs = row(
-        MACHINE,
-        "bf16 vectors",
-        has("avx512bf16").then(|| "AVX512-BF16".to_owned()),
-        "products in bf16 in chapters 1 and 6, where there is no matrix unit",
-        "an AMD CPU since Zen 4 (2022) or an Intel Xeon since Sapphire Rapids (2023)",
-    );
-    let matrix = row(
-        MACHINE,
-        "matrix unit",
-        has("amx-bf16").then(|| "AMX, bf16".to_owned()),
-        "the last rung of chapter 1 and bf16 in chapter 6",
-        "an Intel Xeon since Sapphire Rapids (2023), with Linux 5.16 or later; cloud machines have them",
-    );
-    vec![cpu, vectors, pairs, matrix, memory_row(machine.memory)]
+    let noun = if machine.cores == 1 { "core" } else { "cores" };
+    let cpu = format!("{}, {} {noun}", machine.cpu, machine.cores);
+    vec![
+        asked.row("CPU", Some(cpu)),
+        asked.row("vector units", wide.then(|| vectors.join(", "))),
+        asked.row("bf16 vectors", has("avx512bf16").then(|| "AVX512-BF16".to_owned())),
+        asked.row("matrix unit", has("amx-bf16").then(|| "AMX, bf16".to_owned())),
+        memory(asked, machine::caches_and_memory().1),
+    ]
 }
 
-fn memory_row(bytes: u64) -> Row {
-    // A system that does not tell is not refused.
-    let enough = bytes == 0 || bytes >= 1 << 30;
+fn memory(asked: &Requirements, bytes: u64) -> Row {
     let version = match bytes {
         0 => "size unknown".to_owned(),
         _ => Unit::Bytes.format(bytes as f64),
     };
-    Row {
-        found: enough,
-        required: true,
-        ..row(
-            MACHINE,
-            "memory",
-            Some(version),
-            "building takes 2 GiB, training MNIST less than 1 GiB",
-            "at least 1 GiB; with less than 4 GiB build with `cargo build -j 1`",
-        )
-    }
+    // A system that does not tell is not refused.
+    Row { found: bytes == 0 || bytes >= 1 << 30, ..asked.row("memory", Some(version)) }
 }
 
-fn disk(data: Option<&Path>) -> Vec<Row> {
-    let folder = data.map_or_else(|| PathBuf::from("."), Path::to_owned);
+fn disk(asked: &Requirements, data: Option<&Path>) -> Row {
+    let folder = data.unwrap_or(Path::new("."));
     let free = ask("df", &["-Pk", &folder.to_string_lossy()]).and_then(|text| free_bytes(&text));
-    vec![Row {
-        found: free.is_none_or(|bytes| bytes >= 1 << 30),
-        required: true,
-        ..row(
-            MACHINE,
-            "disk",
-            Some(free.map_or_else(
-                || "free space unknown".to_owned(),
-                |bytes| format!("{} free", Unit::Bytes.format(bytes as f64)),
-            )),
-            "the build takes 3 GiB, the data 60 MiB, the notebooks' kernel 2 GiB",
-            "free some space, or set CARGO_TARGET_DIR to a folder on another disk",
-        )
-    }]
+    let version = match free {
+        None => "free space unknown".to_owned(),
+        Some(bytes) => format!("{} free", Unit::Bytes.format(bytes as f64)),
+    };
+    Row { found: free.is_none_or(|bytes| bytes >= 1 << 30), ..asked.row("disk", Some(version)) }
 }
 
 /// The fourth column of the second line of `df -Pk`: kibibytes that are free.
@@ -253,24 +97,79 @@ fn free_bytes(text: &str) -> Option<u64> {
     fields.get(percent.checked_sub(1)?)?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-fn data_set(folder: Option<&Path>) -> Vec<Row> {
+fn data_set(asked: &Requirements, folder: Option<&Path>) -> Row {
     let places = Places::of(&Options { folder: folder.map(Path::to_owned), download: false });
-    let looked = places.named.clone().or_else(|| places.cache.clone());
-    let read = looked.as_ref().map(|folder| files::read(folder, places.published));
-    let how = match (&read, &places.named) {
-        (Some(Err(error)), Some(_)) => format!("{error}"),
-        _ => "the first `train` downloads it; with no network digits are drawn instead; --data or MNIST_DIR \
-              names a folder that has it"
-            .to_owned(),
-    };
-    let source = read.and_then(Result::ok).map(|set: data::DataSet| set.source.to_string());
-    vec![row(MACHINE, "data set", source, "training on handwritten digits (MNIST)", how)]
+    let looked = places.named.as_ref().or(places.cache.as_ref());
+    let read = looked.map(|folder| files::read(folder, places.published));
+    match read {
+        Some(Ok(set)) => asked.row("data set", Some(set.source.to_string())),
+        Some(Err(error)) if places.named.is_some() => {
+            Row { how_to_get: error.to_string(), ..asked.row("data set", None) }
+        }
+        _ => asked.row("data set", None),
+    }
+}
+
+/// The first line of what the first of these programs says its version is.
+fn version(programs: &[&str]) -> Option<String> {
+    let first_line = |text: String| text.lines().next().unwrap_or_default().trim().to_owned();
+    programs.iter().find_map(|program| {
+        ask(program, &["--version"]).map(first_line).filter(|line| !line.is_empty())
+    })
+}
+
+fn c_compiler(asked: &Requirements, path: Option<&OsStr>) -> Row {
+    let found = version(&["cc", "clang", "gcc"]);
+    asked.row("C compiler", found.or_else(|| on_path("cl", path)))
+}
+
+/// Jupyter and its Rust kernel: in `own`, the folder that `notebooks setup` makes, or on the path.
+fn notebooks(asked: &Requirements, own: &Path, path: Option<&OsStr>) -> Vec<Row> {
+    let python = if cfg!(windows) { "venv/Scripts/python.exe" } else { "venv/bin/python" };
+    let kernel = format!("bin/evcxr_jupyter{}", env::consts::EXE_SUFFIX);
+    [("Jupyter", python, "jupyter"), ("Rust kernel for Jupyter", kernel.as_str(), "evcxr_jupyter")]
+        .map(|(name, below, program)| {
+            let made = own.join(below).is_file().then(|| "in notebooks/.jupyter".to_owned());
+            asked.row(name, made.or_else(|| on_path(program, path)))
+        })
+        .into()
+}
+
+/// Where a program is, without running it.
+fn on_path(program: &str, path: Option<&OsStr>) -> Option<String> {
+    let name = format!("{program}{}", env::consts::EXE_SUFFIX);
+    let found = env::split_paths(path?).map(|folder| folder.join(&name));
+    found.into_iter().find(|file| file.is_file()).map(|file| file.display().to_string())
 }
 
 /// What the GPU's rows are made from.
+#[derive(Default)]
 struct Found {
     toolkit: Option<String>,
     gpus: Vec<NvidiaGpu>,
+    /// The cards on the PCI bus.
+    cards: Vec<Card>,
+    /// The version of NVIDIA's kernel module, if it is loaded.
+    module: Option<String>,
+}
+
+impl Found {
+    fn here() -> Self {
+        let module = fs::read_to_string("/proc/driver/nvidia/version").ok();
+        Self {
+            toolkit: machine::cuda_toolkit(),
+            gpus: machine::nvidia_gpus(),
+            cards: Card::all(),
+            module: module.and_then(|text| module_version(&text)),
+        }
+    }
+}
+
+/// `580.65.06` out of `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  …`.
+fn module_version(text: &str) -> Option<String> {
+    let is_version =
+        |word: &&str| word.contains('.') && word.split('.').all(|part| part.parse::<u32>().is_ok());
+    text.lines().next()?.split_whitespace().find(is_version).map(str::to_owned)
 }
 
 /// A graphics card on the PCI bus, seen without any driver.
@@ -283,24 +182,18 @@ enum Card {
 
 impl Card {
     fn all() -> Vec<Self> {
-        let Ok(devices) = fs::read_dir("/sys/bus/pci/devices") else {
-            return Vec::new();
+        let devices = fs::read_dir("/sys/bus/pci/devices").into_iter().flatten().flatten();
+        let card = |device: fs::DirEntry| {
+            let read = |name: &str| fs::read_to_string(device.path().join(name)).ok();
+            Self::of(read("class")?.trim(), read("vendor")?.trim())
         };
-        devices
-            .flatten()
-            .filter_map(|device| {
-                let read = |name: &str| fs::read_to_string(device.path().join(name)).ok();
-                Self::of(read("class")?.trim(), read("vendor")?.trim())
-            })
-            .collect()
+        devices.filter_map(card).collect()
     }
 
     /// Class 03 is a display controller (PCI Code and ID Assignment Specification).
     fn of(class: &str, vendor: &str) -> Option<Self> {
-        if !class.starts_with("0x03") {
-            return None;
-        }
         match vendor {
+            _ if !class.starts_with("0x03") => None,
             "0x10de" => Some(Self::Nvidia),
             "0x1002" => Some(Self::Amd),
             "0x8086" => Some(Self::Intel),
@@ -309,165 +202,107 @@ impl Card {
     }
 }
 
-/// The version of NVIDIA's kernel module, if it is loaded.
-fn kernel_module() -> Option<String> {
-    module_version(&fs::read_to_string("/proc/driver/nvidia/version").ok()?)
+fn of_gpus(asked: &Requirements, found: &Found) -> Vec<Row> {
+    let ready = found.toolkit.is_some() && !found.gpus.is_empty();
+    vec![
+        card(asked, found),
+        driver(asked, found),
+        asked.row("CUDA toolkit (nvcc)", found.toolkit.clone()),
+        asked.row("dfdx on CUDA", ready.then(|| "can be built here: --features cuda".to_owned())),
+        variables(asked),
+    ]
 }
 
-/// `580.65.06` out of `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  …`.
-fn module_version(text: &str) -> Option<String> {
-    let is_version =
-        |word: &&str| word.contains('.') && word.split('.').all(|part| part.parse::<u32>().is_ok());
-    text.lines().next()?.split_whitespace().find(is_version).map(str::to_owned)
+fn card(asked: &Requirements, found: &Found) -> Row {
+    let names: Vec<String> = found.gpus.iter().map(NvidiaGpu::in_words).collect();
+    let version = if names.is_empty() {
+        let dark = found.cards.contains(&Card::Nvidia);
+        dark.then(|| "an NVIDIA card, not yet in use: see the driver".to_owned())
+    } else {
+        Some(names.join("; "))
+    };
+    let other = if found.cards.contains(&Card::Amd) {
+        "this machine has an AMD card, which OpenCL can use; CUDA needs one by NVIDIA. "
+    } else if found.cards.contains(&Card::Intel) {
+        "this machine has Intel graphics, which OpenCL can use; CUDA needs a card by NVIDIA. "
+    } else {
+        ""
+    };
+    let row = asked.row("NVIDIA GPU", version);
+    Row { how_to_get: other.to_owned() + &row.how_to_get, ..row }
 }
 
 /// The oldest driver for a toolkit (NVIDIA, CUDA Toolkit Release Notes, table "CUDA Toolkit and Minimum Required
 /// Driver Version for CUDA Minor Version Compatibility").
 fn oldest_driver(toolkit: Option<&str>) -> u32 {
-    match toolkit.and_then(|version| version.split('.').next()?.parse::<u32>().ok()) {
-        Some(major) if major >= 13 => 580,
-        Some(major) if major <= 11 => 450,
+    match toolkit.and_then(major) {
+        Some(13..) => 580,
+        Some(..=11) => 450,
         _ => 525,
     }
 }
 
-fn gpu_rows(system: System, found: &Found, cards: &[Card], module: Option<&str>) -> Vec<Row> {
-    let toolkit = row(
-        TOOLKIT,
-        "CUDA toolkit (nvcc)",
-        found.toolkit.clone(),
-        "building with --features cuda: dfdx on the GPU",
-        system.how(
-            "sudo apt install nvidia-cuda-toolkit, or newer from developer.nvidia.com/cuda-downloads",
-            "the repository of developer.nvidia.com/cuda-downloads, then sudo dnf install cuda-toolkit",
-            NOT_ON_MAC,
-            "winget install Nvidia.CUDA",
-        ),
-    );
-    vec![card_row(system, &found.gpus, cards), driver_row(system, found, module), toolkit]
+/// `580` of `580.65.06`.
+fn major(version: &str) -> Option<u32> {
+    version.split('.').next()?.parse().ok()
 }
 
-fn card_row(system: System, gpus: &[NvidiaGpu], cards: &[Card]) -> Row {
-    let names = gpus
-        .iter()
-        .map(|gpu| {
-            let memory = match gpu.memory {
-                0 => "the CPU's memory".to_owned(),
-                memory => Unit::Bytes.format(memory as f64),
-            };
-            format!("{} ({memory}, compute capability {})", gpu.name, gpu.capability)
-        })
-        .collect::<Vec<_>>()
-        .join("; ");
-    let dark = cards.contains(&Card::Nvidia);
-    let card = if names.is_empty() {
-        dark.then(|| "an NVIDIA card, not yet in use: see the driver".to_owned())
-    } else {
-        Some(names)
-    };
-    let other = if cards.contains(&Card::Amd) {
-        "this machine has an AMD card, which OpenCL can use; CUDA needs one by NVIDIA. "
-    } else if cards.contains(&Card::Intel) {
-        "this machine has Intel graphics, which OpenCL can use; CUDA needs a card by NVIDIA. "
-    } else {
-        ""
-    };
-    let how_card = if system == System::Mac {
-        NOT_ON_MAC.to_owned()
-    } else {
-        format!("{other}Chapter 8 helps to choose one; a rented one will do")
-    };
-    row(CARD, "NVIDIA GPU", card, "the GPU parts of chapters 2 and 4 to 7", how_card)
-}
-
-fn driver_row(system: System, found: &Found, module: Option<&str>) -> Row {
-    let installed = found.gpus.first().map(|gpu| gpu.driver.as_str()).or(module);
-    let oldest = oldest_driver(found.toolkit.as_deref());
-    let get = system.how(
-        "sudo apt install nvidia-driver (Debian, from non-free) or sudo ubuntu-drivers install (Ubuntu), then \
-         restart",
-        "sudo dnf install akmod-nvidia xorg-x11-drv-nvidia-cuda (from RPM Fusion), then restart",
-        NOT_ON_MAC,
-        "the driver from nvidia.com/drivers, then restart",
-    );
-    let major = installed.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    let (driver_found, how_driver) = match (installed, major) {
-        (Some(version), Some(major)) if major < oldest => {
-            let for_what = found.toolkit.as_ref().map_or("CUDA 12".to_owned(), |t| format!("CUDA {t}"));
-            (false, format!("driver {version} is too old for {for_what}, which needs {oldest} or later: {get}"))
+fn driver(asked: &Requirements, found: &Found) -> Row {
+    let toolkit = found.toolkit.as_deref();
+    let oldest = oldest_driver(toolkit);
+    let installed = found.gpus.first().map(|gpu| &gpu.driver).or(found.module.as_ref());
+    let row = asked.row("NVIDIA driver", installed.cloned());
+    match installed {
+        Some(version) if major(version).is_some_and(|major| major < oldest) => {
+            let (toolkit, get) = (toolkit.unwrap_or("12"), &row.how_to_get);
+            let how_to_get = format!(
+                "driver {version} is too old for CUDA {toolkit}, which needs {oldest} or later: {get}"
+            );
+            Row { found: false, how_to_get, ..row }
         }
-        (Some(_), _) if found.gpus.is_empty() => (
-            false,
-            "the driver is loaded, but nvidia-smi does not answer: it belongs on the PATH (package \
-             nvidia-utils or nvidia-smi); if it is there, restart the machine"
-                .to_owned(),
-        ),
-        (Some(_), _) => (true, get),
-        (None, _) => (false, get),
+        Some(_) if found.gpus.is_empty() => {
+            let how_to_get = "the driver is loaded, but nvidia-smi does not answer: it belongs on the PATH (package \
+                              nvidia-utils or nvidia-smi); if it is there, restart the machine";
+            Row { found: false, how_to_get: how_to_get.to_owned(), ..row }
+        }
+        _ => row,
+    }
+}
+
+fn variables(asked: &Requirements) -> Row {
+    let set = |name| Some((name, env::var(name).ok().filter(|value| !value.is_empty())?));
+    let named = ["CUDA_PATH", "CUDA_ROOT", "CUDA_HOME"].into_iter().find_map(set);
+    let usual = Path::new("/usr/local/cuda").is_dir();
+    let version = match &named {
+        Some((name, folder)) => Some(format!("{name}={folder}")),
+        None => usual.then(|| "none needed: the toolkit is in /usr/local/cuda".to_owned()),
     };
-    let installed = installed.map(str::to_owned);
-    Row {
-        found: driver_found,
-        ..row(DRIVER, "NVIDIA driver", installed, "everything that runs on the GPU", how_driver)
+    let row = asked.row("CUDA_PATH", version);
+    match named {
+        Some((name, folder)) if !Path::new(&folder).is_dir() => Row {
+            found: false,
+            how_to_get: format!(
+                "{name} names a folder that is not there; set it to the toolkit's folder"
+            ),
+            ..row
+        },
+        Some(_) => Row { how_to_get: String::new(), ..row },
+        None if usual => Row { how_to_get: String::new(), ..row },
+        None => row,
     }
 }
 
 /// The oldest version of CUDA whose driver chapter 2 works with, as 1000·major + 10·minor.
 const OLDEST_CUDA: u32 = 12_000;
 
-fn library_rows(
-    system: System,
-    libraries: &[(Library, Option<String>)],
-    driver: Option<u32>,
+/// The rows of NVIDIA's libraries of these versions, with a driver of that version.
+fn of_libraries(
+    asked: &Requirements,
+    (libraries, driver): &(Vec<(Library, Option<String>)>, Option<u32>),
 ) -> Vec<Row> {
     let of = |(library, version): &(Library, Option<String>)| {
-        let (step, name, what_for, apt, dnf) = match library {
-            Library::Driver => (
-                CHECK,
-                "CUDA starts",
-                "a GPU that answers a program: what chapter 2 calls `cuda` (driver 525 or newer)",
-                "the steps above; in a container start it with --gpus all",
-                "the steps above; in a container start it with --gpus all",
-            ),
-            Library::Nvrtc => (
-                TOOLKIT,
-                "NVRTC",
-                "chapter 2 on CUDA: it compiles the kernels while the program runs",
-                NVRTC_DEBIAN,
-                NVRTC_FEDORA,
-            ),
-            Library::Cublas => (
-                TOOLKIT,
-                "cuBLAS",
-                "NVIDIA's matrix product, which chapter 2 holds its own against; without it that column stays empty",
-                CUBLAS_HOW,
-                CUBLAS_HOW,
-            ),
-            Library::Nccl => (
-                TOOLKIT,
-                "NCCL",
-                "many GPUs (chapter 7)",
-                "sudo apt install libnccl2 (from NVIDIA's repository)",
-                "sudo dnf install libnccl (from NVIDIA's repository)",
-            ),
-            Library::Cudnn => (
-                TOOLKIT,
-                "cuDNN",
-                "convolutions in frameworks such as PyTorch; this course does not use it",
-                "not needed here; for a framework: sudo apt install cudnn (from NVIDIA's repository)",
-                "not needed here; for a framework: sudo dnf install cudnn (from NVIDIA's repository)",
-            ),
-        };
-        let windows = match library {
-            Library::Nccl => "NCCL needs Linux; WSL 2 will do",
-            Library::Cudnn => {
-                "not needed here; for a framework: the installer from developer.nvidia.com/cudnn"
-            }
-            _ => apt,
-        };
-        let row =
-            row(step, name, version.clone(), what_for, system.how(apt, dnf, NOT_ON_MAC, windows));
-        match unfit(*library, version.as_deref(), driver) {
+        let row = asked.row(library.name(), version.clone());
+        match unfit(*library, version.as_deref(), *driver) {
             Some(how_to_get) => Row { found: false, how_to_get, ..row },
             None => row,
         }
@@ -490,139 +325,6 @@ fn unfit(library: Library, version: Option<&str>, driver: Option<u32>) -> Option
         )),
         _ => None,
     }
-}
-
-fn last_steps(system: System, found: &Found) -> Vec<Row> {
-    let ready = found.toolkit.is_some() && !found.gpus.is_empty();
-    let named = ["CUDA_PATH", "CUDA_ROOT", "CUDA_HOME"]
-        .into_iter()
-        .find_map(|name| Some((name, env::var(name).ok().filter(|value| !value.is_empty())?)));
-    let (variable_found, variables, how) = match &named {
-        Some((name, folder)) if Path::new(folder).is_dir() => {
-            (true, Some(format!("{name}={folder}")), String::new())
-        }
-        Some((name, folder)) => (
-            false,
-            Some(format!("{name}={folder}")),
-            format!("{name} names a folder that is not there; set it to the toolkit's folder"),
-        ),
-        None if Path::new("/usr/local/cuda").is_dir() => {
-            (true, Some("none needed: the toolkit is in /usr/local/cuda".to_owned()), String::new())
-        }
-        None => (
-            false,
-            None,
-            system.how(
-                "export CUDA_PATH=FOLDER (the one with bin/nvcc) and PATH=$CUDA_PATH/bin:$PATH in ~/.profile",
-                "export CUDA_PATH=FOLDER (the one with bin/nvcc) and PATH=$CUDA_PATH/bin:$PATH in ~/.profile",
-                NOT_ON_MAC,
-                "the installer sets CUDA_PATH; open a new terminal",
-            ),
-        ),
-    };
-    vec![
-        row(
-            FRAMEWORK,
-            "dfdx on CUDA",
-            ready.then(|| "can be built here: --features cuda".to_owned()),
-            "training on the GPU (chapters 4 to 7)",
-            "steps 1 to 3, then `cargo run --release --features cuda -- train --device cuda:0`",
-        ),
-        Row {
-            found: variable_found,
-            ..row(VARIABLES, "CUDA_PATH", variables, "finding the toolkit when building", how)
-        },
-    ]
-}
-
-fn opencl(system: System) -> Vec<Row> {
-    vec![row(
-        MORE,
-        "OpenCL",
-        opencl_devices(),
-        "the portable kernels of chapter 2, on any GPU (`opencl-gpu`) or on the CPU (`opencl-cpu`)",
-        system.how(
-            "sudo apt install ocl-icd-libopencl1 pocl-opencl-icd",
-            "sudo dnf install ocl-icd pocl",
-            "macOS has it; the kernels run on its GPU",
-            "it comes with the graphics driver",
-        ),
-    )]
-}
-
-fn programs(system: System) -> Vec<Row> {
-    let first_line = |text: String| text.lines().next().unwrap_or_default().trim().to_owned();
-    let version =
-        |program: &str| ask(program, &["--version"]).map(first_line).filter(|v| !v.is_empty());
-    let on_path = |program: &str| on_path(program, env::var_os("PATH").as_deref());
-    thread::scope(|scope| {
-        let rustc = Beside::start(scope, || version("rustc"));
-        let cc = Beside::start(scope, || ["cc", "clang", "gcc"].into_iter().find_map(version));
-        let mpi = Beside::start(scope, || version("mpirun").or_else(|| version("mpiexec")));
-        let of = |check: Beside<Option<String>>| check.join().unwrap_or_default();
-        let cc = of(cc).or_else(|| on_path("cl").map(|path| path.display().to_string()));
-        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../notebooks/.jupyter");
-        let (jupyter, kernel) = notebooks(&own, env::var_os("PATH").as_deref());
-        vec![
-            row(MACHINE, "Rust", of(rustc), "building, notebooks, exercises", "https://rustup.rs"),
-            row(
-                MACHINE,
-                "C compiler",
-                cc,
-                "building one of the libraries (TLS for the download)",
-                system.how(
-                    "sudo apt install build-essential",
-                    "sudo dnf install gcc",
-                    "xcode-select --install",
-                    "the C++ build tools that rustup offers",
-                ),
-            ),
-            row(
-                MORE,
-                "MPI",
-                of(mpi),
-                "training across processes and machines (chapter 7)",
-                system.how(
-                    "sudo apt install openmpi-bin libopenmpi-dev libclang-dev",
-                    "sudo dnf install openmpi-devel",
-                    "brew install open-mpi",
-                    "MS-MPI from Microsoft, or WSL 2",
-                ),
-            ),
-            row(
-                MORE,
-                "Jupyter",
-                jupyter,
-                "the notebooks",
-                "`cargo run --release -- notebooks setup` makes it in a folder of its own",
-            ),
-            row(
-                MORE,
-                "Rust kernel for Jupyter",
-                kernel,
-                "the notebooks",
-                "`cargo run --release -- notebooks setup` builds it (some minutes)",
-            ),
-        ]
-    })
-}
-
-/// Jupyter and its Rust kernel: in `own`, the folder that `notebooks setup` makes, or on the path.
-fn notebooks(own: &Path, path: Option<&std::ffi::OsStr>) -> (Option<String>, Option<String>) {
-    let made = |below: &str| own.join(below).is_file().then(|| "in notebooks/.jupyter".to_owned());
-    let elsewhere = |program: &str| on_path(program, path).map(|file| file.display().to_string());
-    let python = if cfg!(windows) { "venv/Scripts/python.exe" } else { "venv/bin/python" };
-    let kernel = format!("bin/evcxr_jupyter{}", env::consts::EXE_SUFFIX);
-    (
-        made(python).or_else(|| elsewhere("jupyter")),
-        made(&kernel).or_else(|| elsewhere("evcxr_jupyter")),
-    )
-}
-
-/// Where a program is, without running it.
-fn on_path(program: &str, path: Option<&std::ffi::OsStr>) -> Option<PathBuf> {
-    let name = format!("{program}{}", env::consts::EXE_SUFFIX);
-    env::split_paths(path?).map(|folder| folder.join(&name)).find(|file| file.is_file())
 }
 
 #[cfg(test)]

@@ -114,10 +114,21 @@ pub(crate) struct NvidiaGpu {
     pub name: String,
     /// The version of its driver: `580.65.06`.
     pub driver: String,
-    /// Its memory in bytes.
-    pub memory: u64,
-    /// Its compute capability: `9.0`.
-    pub capability: String,
+    /// Its memory in bytes, if it is told.
+    pub memory: Option<u64>,
+    /// Its compute capability, if it is told: `9.0`.
+    pub capability: Option<String>,
+}
+
+impl NvidiaGpu {
+    /// `NVIDIA H200 (141 GiB, compute capability 9.0)`.
+    pub fn in_words(&self) -> String {
+        let memory = self.memory.map_or("memory not told".to_owned(), |memory| {
+            crate::Unit::Bytes.format(memory as f64)
+        });
+        let capability = self.capability.as_deref().unwrap_or("not told");
+        format!("{} ({memory}, compute capability {capability})", self.name)
+    }
 }
 
 /// The NVIDIA GPUs that the driver shows; none where there is no driver.
@@ -139,13 +150,14 @@ fn nvidia_gpu(line: &str) -> Option<NvidiaGpu> {
     let [name, driver, memory, capability] = fields[..] else {
         return None;
     };
-    // The tool's complaints have commas, too.
+    // The tool's complaints have commas, too. What it does not tell is `[N/A]`, or another reason in brackets.
     let version = |text: &str| text.split('.').all(|part| part.parse::<u32>().is_ok());
-    (version(driver) && version(capability)).then(|| NvidiaGpu {
+    let untold = |text: &str| text.starts_with('[') || text == "N/A";
+    (version(driver) && (version(capability) || untold(capability))).then(|| NvidiaGpu {
         name: name.to_owned(),
         driver: driver.to_owned(),
-        memory: memory.parse::<u64>().unwrap_or(0) << 20,
-        capability: capability.to_owned(),
+        memory: memory.parse::<u64>().ok().map(|mebibytes| mebibytes << 20),
+        capability: version(capability).then(|| capability.to_owned()),
     })
 }
 
@@ -679,13 +691,16 @@ mod tests {
     fn what_tools_print_is_understood() {
         let gpu = nvidia_gpu("NVIDIA H200, 580.65.06, 143771, 9.0").unwrap();
         assert_eq!(gpu.name, "NVIDIA H200");
-        assert_eq!((gpu.driver.as_str(), gpu.capability.as_str()), ("580.65.06", "9.0"));
-        assert_eq!(gpu.memory, 143_771 << 20);
+        assert_eq!((gpu.driver.as_str(), gpu.capability.as_deref()), ("580.65.06", Some("9.0")));
+        assert_eq!(gpu.memory, Some(143_771 << 20));
         assert_eq!(nvidia_gpu("No devices were found"), None);
         assert_eq!(nvidia_gpu("GPU is lost.  Reboot, the system, to recover, this GPU"), None);
-        // It shares the CPU's memory.
-        let gpu = nvidia_gpu("NVIDIA GB10, 580.95.05, [N/A], 12.1").unwrap();
-        assert_eq!((gpu.memory, gpu.capability.as_str()), (0, "12.1"));
+        for (line, wanted) in [
+            ("GB10, 580.95.05, [N/A], 12.1", "GB10 (memory not told, compute capability 12.1)"),
+            ("B, 580.95.05, 1024, [N/A]", "B (1.00 GiB, compute capability not told)"),
+        ] {
+            assert_eq!(nvidia_gpu(line).unwrap().in_words(), wanted);
+        }
         let nvcc =
             "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 13.0, V13.0.88";
         assert_eq!(nvcc_version(nvcc).as_deref(), Some("13.0"));
@@ -757,7 +772,7 @@ mod tests {
     fn a_driver_that_starts_slowly_is_waited_for() {
         let slow = "sleep 1.8; echo 'NVIDIA H200, 580.65.06, 143771, 9.0'";
         let gpus = nvidia_gpus_by("sh", &["-c", slow]);
-        assert_eq!((gpus[0].name.as_str(), gpus[0].memory), ("NVIDIA H200", 143_771 << 20));
+        assert_eq!((gpus[0].name.as_str(), gpus[0].memory), ("NVIDIA H200", Some(143_771 << 20)));
         assert!(nvidia_gpus_by("no-such-program-as-this", &[]).is_empty());
     }
 

@@ -28,7 +28,7 @@ impl Library {
     /// which is a number like [`driver_version`]'s.
     pub fn find(self, driver: Option<u32>) -> Option<String> {
         let mut unfit = None;
-        for library in open(self.names(), &folders()) {
+        for library in open(self.names().1, &folders()) {
             // It stays: the driver, once started, has threads that run its code.
             let library = ManuallyDrop::new(library);
             let Some(version) = self.version(&library) else { continue };
@@ -112,36 +112,61 @@ impl Library {
         }
     }
 
-    fn names(self) -> &'static [&'static str] {
+    /// What its row is called, and the files that may have it.
+    fn names(self) -> (&'static str, &'static [&'static str]) {
         match self {
-            Self::Nvrtc => &[
-                "libnvrtc.so.13",
-                "libnvrtc.so.12",
-                "libnvrtc.so.11.2",
-                "libnvrtc.so",
-                "nvrtc64_130_0.dll",
-                "nvrtc64_120_0.dll",
-            ],
-            Self::Cublas => &[
-                "libcublas.so.13",
-                "libcublas.so.12",
-                "libcublas.so.11",
-                "libcublas.so",
-                "cublas64_13.dll",
-                "cublas64_12.dll",
-            ],
-            Self::Nccl => &["libnccl.so.2", "libnccl.so"],
-            Self::Cudnn => {
-                &["libcudnn.so.9", "libcudnn.so.8", "libcudnn.so", "cudnn64_9.dll", "cudnn64_8.dll"]
-            }
-            Self::Driver => &["libcuda.so.1", "libcuda.so", "nvcuda.dll"],
+            Self::Nvrtc => (
+                "NVRTC",
+                &[
+                    "libnvrtc.so.13",
+                    "libnvrtc.so.12",
+                    "libnvrtc.so.11.2",
+                    "libnvrtc.so",
+                    "nvrtc64_130_0.dll",
+                    "nvrtc64_120_0.dll",
+                ],
+            ),
+            Self::Cublas => (
+                "cuBLAS",
+                &[
+                    "libcublas.so.13",
+                    "libcublas.so.12",
+                    "libcublas.so.11",
+                    "libcublas.so",
+                    "cublas64_13.dll",
+                    "cublas64_12.dll",
+                ],
+            ),
+            Self::Nccl => ("NCCL", &["libnccl.so.2", "libnccl.so"]),
+            Self::Cudnn => (
+                "cuDNN",
+                &[
+                    "libcudnn.so.9",
+                    "libcudnn.so.8",
+                    "libcudnn.so",
+                    "cudnn64_9.dll",
+                    "cudnn64_8.dll",
+                ],
+            ),
+            Self::Driver => ("CUDA starts", &["libcuda.so.1", "libcuda.so", "nvcuda.dll"]),
         }
     }
+
+    /// The name of its row.
+    pub fn name(self) -> &'static str {
+        self.names().0
+    }
+}
+
+/// All libraries with their versions, and the driver's.
+pub fn found() -> (Vec<(Library, Option<String>)>, Option<u32>) {
+    let driver = driver_version();
+    (Library::ALL.map(|library| (library, library.find(driver))).into(), driver)
 }
 
 /// The version of CUDA that the driver speaks, as 1000·major + 10·minor; `None` without a driver.
 pub fn driver_version() -> Option<u32> {
-    let library = open(Library::Driver.names(), &[]).next()?;
+    let library = open(Library::Driver.names().1, &[]).next()?;
     u32::try_from(number(&library, b"cuDriverGetVersion\0")?).ok()
 }
 

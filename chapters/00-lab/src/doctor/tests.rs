@@ -5,14 +5,17 @@ fn gpu(driver: &str) -> NvidiaGpu {
     NvidiaGpu {
         name: "NVIDIA H200".to_owned(),
         driver: driver.to_owned(),
-        memory: 141 << 30,
-        capability: "9.0".to_owned(),
+        memory: Some(141 << 30),
+        capability: Some("9.0".to_owned()),
     }
 }
 
 fn named<'r>(rows: &'r [Row], name: &str) -> &'r Row {
     rows.iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no row {name}"))
 }
+
+const SYSTEMS: [System; 5] =
+    [System::Debian, System::Fedora, System::OtherLinux, System::Mac, System::Windows];
 
 #[test]
 fn every_step_has_a_row_and_every_row_a_way_out() {
@@ -22,83 +25,123 @@ fn every_step_has_a_row_and_every_row_a_way_out() {
     assert!(began.elapsed() < Duration::from_secs(20));
     let mut steps: Vec<&str> = rows.iter().map(|row| row.step.as_str()).collect();
     steps.dedup();
-    assert_eq!(steps, [MACHINE, CARD, DRIVER, TOOLKIT, FRAMEWORK, VARIABLES, CHECK, MORE]);
+    let wanted = [
+        "0. the machine",
+        "1. the card",
+        "2. the driver",
+        "3. the CUDA toolkit",
+        "4. the framework",
+        "5. environment variables",
+        "6. the check",
+        "besides",
+    ];
+    assert_eq!(steps, wanted);
+    assert_eq!(rows.len(), Requirements::of(System::Debian).0.len(), "each is looked for, once");
     for row in &rows {
-        assert!(!row.what_for.is_empty(), "{row:?}");
-        assert!(row.found || !row.how_to_get.is_empty(), "{row:?}");
         assert!(!row.found || row.version.is_some(), "{row:?}");
     }
     // These tests run, so the machine can run the course.
     assert!(rows.iter().filter(|row| row.required).all(|row| row.found), "{rows:?}");
     assert!(named(&rows, "Rust").found || env::var_os("PATH").is_none());
-}
-
-#[test]
-fn json_has_every_field() {
-    let text = serde_json::to_string(&memory_row(8 << 30)).unwrap();
+    let text = serde_json::to_string(&rows[0]).unwrap();
     for field in ["step", "name", "found", "version", "what_for", "how_to_get", "required"] {
         assert!(text.contains(&format!("\"{field}\":")), "{field} is missing in {text}");
     }
-    assert!(text.contains("8.00 GiB"), "{text}");
+}
+
+/// What a system's packages are called, where it has the row at all.
+#[test]
+fn each_system_has_its_own_way() {
+    for system in SYSTEMS {
+        for row in Requirements::of(system).0 {
+            assert!(!row.step.is_empty() && !row.what_for.is_empty(), "{row:?}");
+            assert!(!row.how_to_get.is_empty() || row.name == "CPU", "{row:?}");
+            assert!(!row.how_to_get.contains("  "), "{row:?}");
+        }
+        let how = |name: &str| Requirements::of(system).row(name, None).how_to_get;
+        let [cublas, nvrtc, cudnn, mpi] = ["cuBLAS", "NVRTC", "cuDNN", "MPI"].map(how);
+        if system == System::Mac {
+            assert!([&cublas, &nvrtc, &cudnn].iter().all(|how| how.contains("no CUDA")));
+        } else {
+            assert!(nvrtc.contains("pip install nvidia-cuda-nvrtc"), "{nvrtc}");
+            assert!(cublas.contains("pip install nvidia-cublas"), "{cublas}");
+            assert!(cudnn.starts_with("not needed here; "), "{cudnn}");
+        }
+        let (begins, ends) = match system {
+            System::Debian => ("sudo apt install", "libclang-dev"),
+            System::OtherLinux => ("sudo apt install", "your system's names may differ)"),
+            System::Fedora => ("sudo dnf install", ""),
+            System::Mac => ("brew install", ""),
+            System::Windows => ("MS-MPI", ""),
+        };
+        assert!(mpi.starts_with(begins) && mpi.ends_with(ends), "{system:?}: {mpi}");
+    }
 }
 
 #[test]
 fn too_little_memory_is_told_and_unknown_memory_is_not_refused() {
-    assert!(!memory_row(512 << 20).found);
-    assert!(memory_row(512 << 20).required);
-    assert!(memory_row(0).found);
+    let asked = Requirements::of(System::Debian);
+    let of = |bytes| memory(&asked, bytes);
+    assert!(!of(512 << 20).found && of(512 << 20).required && of(0).found);
+    assert_eq!(of(8 << 30).version.as_deref(), Some("8.00 GiB"));
 }
 
+/// The rows of the card, its driver and the framework: whether each is found, and what is said of the one that is named.
 #[test]
-fn a_machine_without_a_gpu_is_told_what_to_do() {
-    let none = Found { toolkit: None, gpus: vec![] };
-    let rows = gpu_rows(System::Debian, &none, &[], None);
-    assert!(rows.iter().all(|row| !row.found && !row.required));
-    assert!(named(&rows, "NVIDIA driver").how_to_get.contains("apt install nvidia-driver"));
-    let rows = gpu_rows(System::Mac, &none, &[], None);
-    assert!(rows.iter().all(|row| row.how_to_get.contains("Macs have no CUDA")), "{rows:?}");
-    let rows = gpu_rows(System::Fedora, &none, &[Card::Amd], None);
-    assert!(named(&rows, "NVIDIA GPU").how_to_get.contains("AMD card, which OpenCL can use"));
-}
-
-#[test]
-fn a_card_without_its_driver_is_seen() {
-    let none = Found { toolkit: None, gpus: vec![] };
-    let rows = gpu_rows(System::Debian, &none, &[Card::Nvidia], None);
-    assert!(named(&rows, "NVIDIA GPU").found);
-    assert!(!named(&rows, "NVIDIA driver").found);
-}
-
-#[test]
-fn a_driver_without_its_tool_says_so() {
-    let none = Found { toolkit: None, gpus: vec![] };
-    let rows = gpu_rows(System::Debian, &none, &[Card::Nvidia], Some("580.65.06"));
-    let driver = named(&rows, "NVIDIA driver");
-    assert!(!driver.found && driver.version.as_deref() == Some("580.65.06"));
-    assert!(driver.how_to_get.contains("nvidia-smi does not answer"), "{driver:?}");
-}
-
-#[test]
-fn a_driver_that_is_too_old_for_the_toolkit_says_so() {
-    let found = Found { toolkit: Some("13.0".to_owned()), gpus: vec![gpu("535.104.05")] };
-    let rows = gpu_rows(System::Debian, &found, &[], None);
-    let driver = named(&rows, "NVIDIA driver");
-    assert!(!driver.found);
-    assert!(
-        driver
-            .how_to_get
-            .starts_with("driver 535.104.05 is too old for CUDA 13.0, which needs 580"),
-        "{driver:?}"
-    );
-    // The same driver does for the toolkit before.
-    let found = Found { toolkit: Some("12.4".to_owned()), ..found };
-    let rows = gpu_rows(System::Debian, &found, &[], None);
-    assert!(named(&rows, "NVIDIA driver").found);
-    assert_eq!(
-        named(&rows, "NVIDIA GPU").version.as_deref(),
-        Some("NVIDIA H200 (141 GiB, compute capability 9.0)")
-    );
-    assert!(named(&last_steps(System::Debian, &found), "dfdx on CUDA").found);
+fn a_gpu_is_told_step_by_step() {
+    let none = Found::default;
+    let with = |toolkit: &str| Found {
+        toolkit: Some(toolkit.to_owned()),
+        gpus: vec![gpu("535.104.05")],
+        ..none()
+    };
+    let dark = || Found { cards: vec![Card::Nvidia], ..none() };
+    let (card, driver, dfdx) = ("NVIDIA GPU", "NVIDIA driver", "dfdx on CUDA");
+    for (system, found, is_there, name, said) in [
+        (System::Debian, none(), [false; 3], driver, "apt install nvidia-driver"),
+        (System::Mac, none(), [false; 3], card, "Macs have no CUDA"),
+        (System::Mac, none(), [false; 3], driver, "Macs have no CUDA"),
+        (
+            System::Fedora,
+            Found { cards: vec![Card::Amd], ..none() },
+            [false; 3],
+            card,
+            "AMD card, which OpenCL can use",
+        ),
+        // A card without its driver, and a driver without its tool.
+        (System::Debian, dark(), [true, false, false], card, "not yet in use"),
+        (
+            System::Debian,
+            Found { module: Some("580.65.06".to_owned()), ..dark() },
+            [true, false, false],
+            driver,
+            "nvidia-smi does not answer",
+        ),
+        (
+            System::Debian,
+            with("13.0"),
+            [true, false, true],
+            driver,
+            "driver 535.104.05 is too old for CUDA 13.0, which needs 580",
+        ),
+        // The same driver does for the toolkit before.
+        (
+            System::Debian,
+            with("12.4"),
+            [true; 3],
+            card,
+            "NVIDIA H200 (141 GiB, compute capability 9.0)",
+        ),
+    ] {
+        let rows = of_gpus(&Requirements::of(system), &found);
+        assert_eq!([card, driver, dfdx].map(|name| named(&rows, name).found), is_there, "{rows:?}");
+        assert!(rows.iter().all(|row| !row.required));
+        let Row { version, how_to_get, .. } = named(&rows, name);
+        let told = version.clone().unwrap_or_default() + how_to_get;
+        assert!(told.contains(said), "{told}");
+        let module = found.module.filter(|_| name == driver);
+        assert!(module.is_none() || module == *version, "{rows:?}");
+    }
 }
 
 #[test]
@@ -124,9 +167,8 @@ fn what_the_system_says_is_understood() {
 #[test]
 fn a_folder_that_the_reader_named_and_that_is_wrong_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let rows = data_set(Some(folder.path()));
-    assert!(!rows[0].found);
-    assert!(rows[0].how_to_get.contains("has neither"), "{rows:?}");
+    let row = data_set(&Requirements::of(System::Debian), Some(folder.path()));
+    assert!(!row.found && row.how_to_get.contains("has neither"), "{row:?}");
 }
 
 #[test]
@@ -134,75 +176,62 @@ fn a_program_is_found_where_the_path_says() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(format!("tool{}", env::consts::EXE_SUFFIX));
     fs::write(&file, "").unwrap();
-    assert_eq!(on_path("tool", Some(folder.path().as_os_str())), Some(file));
-    assert_eq!(on_path("other", Some(folder.path().as_os_str())), None);
+    let path = Some(folder.path().as_os_str());
+    assert_eq!(on_path("tool", path), Some(file.display().to_string()));
+    assert_eq!(on_path("other", path), None);
     assert_eq!(on_path("tool", None), None);
 }
 
 #[test]
 fn notebooks_of_our_own_come_before_those_of_the_system() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(notebooks(folder.path(), None), (None, None));
+    let found = |own: &Path, path: Option<&OsStr>| {
+        let rows = notebooks(&Requirements::of(System::Debian), own, path);
+        [rows[0].version.clone(), rows[1].version.clone()]
+    };
+    assert_eq!(found(folder.path(), None), [None, None]);
     let bin = folder.path().join("bin");
     fs::create_dir(&bin).unwrap();
     let kernel = bin.join(format!("evcxr_jupyter{}", env::consts::EXE_SUFFIX));
     fs::write(&kernel, "").unwrap();
-    let nowhere = folder.path().join("none");
-    assert_eq!(
-        notebooks(&nowhere, Some(bin.as_os_str())),
-        (None, Some(kernel.display().to_string()))
-    );
-    let found = notebooks(folder.path(), Some(bin.as_os_str()));
-    assert_eq!(found, (None, Some("in notebooks/.jupyter".to_owned())));
+    let (nowhere, path) = (folder.path().join("none"), Some(bin.as_os_str()));
+    assert_eq!(found(&nowhere, path), [None, Some(kernel.display().to_string())]);
+    assert_eq!(found(folder.path(), path), [None, Some("in notebooks/.jupyter".to_owned())]);
 }
 
-#[test]
-fn what_chapter_2_loads_can_be_had_without_the_whole_toolkit() {
-    let libraries = [
-        (Library::Nvrtc, Some("13.0".to_owned())),
-        (Library::Cublas, None),
-        (Library::Driver, None),
-    ];
-    for system in [System::Debian, System::Fedora, System::OtherLinux] {
-        let rows = library_rows(system, &libraries, None);
-        let [nvrtc, cublas, driver] = &rows[..] else { panic!("{rows:?}") };
-        assert!(nvrtc.found && nvrtc.version.as_deref() == Some("13.0"), "{nvrtc:?}");
-        assert!(nvrtc.how_to_get.contains("pip install nvidia-cuda-nvrtc"), "{nvrtc:?}");
-        assert!(!cublas.found && cublas.how_to_get.contains("pip install nvidia-cublas"));
-        assert!(driver.what_for.contains("`cuda`") && !driver.required, "{driver:?}");
-        assert!(rows.iter().all(|row| !row.how_to_get.contains("  ")), "{rows:?}");
-    }
-    assert_eq!(library_rows(System::Mac, &libraries, None)[1].how_to_get, NOT_ON_MAC);
-}
-
-#[test]
-fn cudnn_is_for_frameworks_and_its_lack_asks_for_nothing() {
-    for system in [System::Debian, System::Fedora, System::OtherLinux, System::Windows] {
-        let rows = library_rows(system, &[(Library::Cudnn, None)], None);
-        let [cudnn] = &rows[..] else { panic!("{rows:?}") };
-        assert!(!cudnn.found && !cudnn.required && cudnn.step == TOOLKIT, "{cudnn:?}");
-        assert!(cudnn.what_for.contains("does not use it"), "{cudnn:?}");
-        assert!(cudnn.how_to_get.starts_with("not needed here; "), "{cudnn:?}");
-    }
-    // A driver that is older than the library does not make it unfit.
-    let found = [(Library::Cudnn, Some("9.1.0".to_owned()))];
-    let rows = library_rows(System::Debian, &found, Some(12_040));
-    assert!(rows[0].found && rows[0].version.as_deref() == Some("9.1.0"), "{rows:?}");
-}
-
+/// With a driver that speaks this CUDA: whether a library of this version is found, and what is said of it.
 #[test]
 fn what_does_not_go_with_the_driver_is_told_with_both_versions() {
-    let libraries = [
-        (Library::Nvrtc, Some("13.0".to_owned())),
-        (Library::Cublas, Some("12.9.1".to_owned())),
-        (Library::Driver, Some("1 GPU answers, up to CUDA 12.4".to_owned())),
-    ];
-    let rows = library_rows(System::Debian, &libraries, Some(12_040));
-    assert_eq!(rows.iter().map(|row| row.found).collect::<Vec<_>>(), [false, true, true]);
-    let how = &rows[0].how_to_get;
-    assert!(how.contains("13.0 is too new") && how.contains("speaks CUDA 12.4"), "{how}");
-    assert!(how.contains("newer driver") && rows[0].version.as_deref() == Some("13.0"), "{how}");
-    let rows = library_rows(System::Debian, &libraries[2..], Some(11_080));
-    assert!(!rows[0].found && rows[0].how_to_get.contains("CUDA 11.8"), "{rows:?}");
-    assert!(rows[0].how_to_get.contains("needs 12.0: install driver 525"), "{rows:?}");
+    let answers = "1 GPU answers, up to CUDA 12.4";
+    for (driver, library, version, is_there, said) in [
+        (None, Library::Nvrtc, Some("13.0"), true, &["pip install nvidia-cuda-nvrtc"][..]),
+        (None, Library::Driver, None, false, &["with --gpus all"]),
+        (None, Library::Cudnn, None, false, &["not needed here"]),
+        (
+            Some(12_040),
+            Library::Nvrtc,
+            Some("13.0"),
+            false,
+            &["13.0 is too new", "speaks CUDA 12.4", "newer driver"],
+        ),
+        (Some(12_040), Library::Cublas, Some("12.9.1"), true, &[]),
+        (Some(12_040), Library::Driver, Some(answers), true, &[]),
+        // A driver that is older than the library does not make it unfit.
+        (Some(12_040), Library::Cudnn, Some("9.1.0"), true, &[]),
+        (
+            Some(11_080),
+            Library::Driver,
+            Some(answers),
+            false,
+            &["CUDA 11.8", "needs 12.0: install driver 525"],
+        ),
+    ] {
+        let found = (vec![(library, version.map(str::to_owned))], driver);
+        let [row] = &of_libraries(&Requirements::of(System::Debian), &found)[..] else {
+            panic!("one row for one library")
+        };
+        assert!(row.found == is_there && row.version.as_deref() == version, "{row:?}");
+        assert!(said.iter().all(|said| row.how_to_get.contains(said)), "{row:?}");
+        assert!(!row.required && !row.name.is_empty(), "{row:?}");
+    }
 }

@@ -1,6 +1,6 @@
 //! The doctor's rows for a terminal.
 
-use super::Row;
+use super::requirements::Row;
 use console::Term;
 use std::{
     env,
