@@ -4,17 +4,17 @@
 //! with. Once whole, it is unpacked into `NAME.new`, its checksum is compared, and only then does it get its
 //! name. So a file with its right name is always a right one.
 
-use super::files::{self, Published};
+use super::files::{self, GZIP, Published};
 use crate::{Error, Result, progress::Progress};
-use flate2::read::MultiGzDecoder;
-use sha2::{Digest, Sha256};
 use std::{
+    env,
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read, Write},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
 /// Where MNIST is kept by others; tried in this order.
 pub const MIRRORS: [&str; 3] = [
@@ -162,7 +162,9 @@ fn one(
             break; // another mirror would have to begin anew
         }
     }
-    Err(Error::Message(format!("{} could not be downloaded: {}", file.name, reasons.join("; "))))
+    let way = if reasons.iter().any(|reason| reason.contains(UNBELIEVED)) { BELIEVE } else { "" };
+    let reasons = reasons.join("; ");
+    Err(Error::Message(format!("{} could not be downloaded: {reasons}{way}", file.name)))
 }
 
 /// A file in transfer.
@@ -170,9 +172,9 @@ struct Part<'a> {
     file: &'a Published,
     /// The packed bytes so far.
     packed: PathBuf,
-    /// Where they come from: the mirror and, if it gave one, the version of its file.
+    /// The mirror that they come from.
     origin: PathBuf,
-    /// The unpacked bytes before they are verified.
+    /// The unpacked bytes, which get their name when all of them are there.
     unpacked: PathBuf,
     target: PathBuf,
     /// When the download has taken too long.
@@ -200,28 +202,22 @@ impl<'a> Part<'a> {
         self.packed.metadata().map_or(0, |found| found.len())
     }
 
-    /// The mirror and the version of the packed bytes.
-    fn origin(&self) -> Option<(String, String)> {
-        let text = fs::read_to_string(&self.origin).ok()?;
-        let (mirror, version) = text.split_once('\n')?;
-        Some((mirror.to_owned(), version.trim_end().to_owned()))
-    }
-
     fn is_from(&self, mirror: &str) -> bool {
-        self.size() > 0 && self.origin().is_some_and(|(from, _)| from == mirror)
+        self.size() > 0 && fs::read_to_string(&self.origin).is_ok_and(|from| from == mirror)
     }
 
     fn forget(&self) {
         let _ = fs::remove_file(&self.packed);
         let _ = fs::remove_file(&self.origin);
     }
+
     /// Asks `mirror` for what is missing, then unpacks and verifies the whole.
     fn continue_from(&self, mirror: &str, watch: Watch) -> Result<(), Failure> {
         if self.is_from(mirror) && self.finish().is_ok() {
             return Ok(()); // it was whole: the last run stopped before it could verify it
         }
         let here = if self.is_from(mirror) { self.size() } else { 0 };
-        let mut answer = self.ask(mirror, here)?;
+        let mut answer = self.ask(mirror, here).map_err(|error| Failure::There(plainly(&error)))?;
         let start = match answer.status().as_u16() {
             206 if starts_at(&answer, here) => here,
             200 => 0,
@@ -236,29 +232,31 @@ impl<'a> Part<'a> {
         self.finish()
     }
 
-    fn ask(&self, mirror: &str, here: u64) -> Result<Answer, Failure> {
-        let mut config = ureq::Agent::config_builder()
-            .user_agent("throughput-course")
-            .http_status_as_error(false)
-            .https_only(mirror.starts_with("https://"))
-            .timeout_resolve(Some(SILENCE / 2))
-            .timeout_connect(Some(SILENCE / 2))
-            .timeout_recv_response(Some(SILENCE))
-            .timeout_per_read(Some(SILENCE));
-        if mirror.starts_with("http://127.0.0.1") {
-            config = config.proxy(None); // no proxy reaches this machine's own loopback
-        }
-        let agent = ureq::Agent::new_with_config(config.build());
-        let mut request = agent.get(format!("{mirror}{}.gz", self.file.name));
-        if here > 0 {
-            request = request.header("Range", format!("bytes={here}-"));
-            if let Some((_, version)) = self.origin()
-                && version.starts_with('"')
-            {
-                request = request.header("If-Range", version);
+    fn ask(&self, mirror: &str, here: u64) -> Result<Answer, ureq::Error> {
+        let ask = |roots| {
+            let mut config = ureq::Agent::config_builder()
+                .user_agent("throughput-course")
+                .http_status_as_error(false)
+                .https_only(mirror.starts_with("https://"))
+                .tls_config(TlsConfig::builder().root_certs(roots).build())
+                .timeout_resolve(Some(SILENCE / 2))
+                .timeout_connect(Some(SILENCE / 2))
+                .timeout_recv_response(Some(SILENCE))
+                .timeout_per_read(Some(SILENCE));
+            if mirror.starts_with("http://127.0.0.1") {
+                config = config.proxy(None); // no proxy reaches this machine's own loopback
             }
+            let agent = ureq::Agent::new_with_config(config.build());
+            let request = agent.get(format!("{mirror}{}.gz", self.file.name));
+            // A file that was another by then has another checksum, and begins anew.
+            let range = (here > 0).then(|| format!("bytes={here}-"));
+            range.into_iter().fold(request, |request, range| request.header("Range", range)).call()
+        };
+        let (first, second) = believed();
+        match (ask(first), second) {
+            (Err(error), Some(second)) if is_unbelieved(&error) => ask(second),
+            (answer, _) => answer,
         }
-        request.call().map_err(|error| Failure::There(plainly(&error)))
     }
 
     /// Writes the reply's body behind the first `start` bytes of the part.
@@ -270,7 +268,6 @@ impl<'a> Part<'a> {
         watch: Watch,
     ) -> Result<(), Failure> {
         let here = |error| Failure::Here(refused(&self.packed, error));
-        let version = header(answer, "etag").unwrap_or_default();
         let rest = header(answer, "content-length").and_then(|text| text.parse::<u64>().ok());
         let total = rest.map(|rest| start + rest);
         // A packed file is smaller than the file; one that is larger is something else.
@@ -279,7 +276,7 @@ impl<'a> Part<'a> {
         let open = if start > 0 {
             open.append(true)
         } else {
-            fs::write(&self.origin, format!("{mirror}\n{version}\n"))
+            fs::write(&self.origin, mirror)
                 .map_err(|error| Failure::Here(refused(&self.origin, error)))?;
             open.write(true).create(true).truncate(true)
         };
@@ -321,21 +318,29 @@ impl<'a> Part<'a> {
     /// Unpacks, verifies, and gives the file its name.
     fn finish(&self) -> Result<(), Failure> {
         let here = |error| Failure::Here(refused(&self.unpacked, error));
-        let (size, sha256) = match self.unpack() {
-            Ok(found) => found,
-            Err(Unpack::Write(error)) => {
-                let _ = fs::remove_file(&self.unpacked);
-                return Err(here(error));
+        // A mirror may unpack before sending; the bytes are then the file's own.
+        let (_, packed) = files::unpacked(&self.packed).map_err(here)?;
+        let mut bytes = Vec::new();
+        match packed.take(self.file.size + 1).read_to_end(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                return Err(Failure::Broken("sent a file cut short".into()));
             }
-            Err(Unpack::Short) => return Err(Failure::Broken("sent a file cut short".into())),
-            Err(Unpack::Damaged) => (0, String::new()),
-        };
-        if size != self.file.size || sha256 != self.file.sha256 {
-            let _ = fs::remove_file(&self.unpacked);
-            self.forget();
-            let reason = "sent a file whose checksum (SHA-256) is not the published one";
-            return Err(Failure::There(reason.into()));
+            Ok(_) if files::is_published(&bytes, self.file) => {}
+            _ => {
+                self.forget();
+                let reason = "sent a file whose checksum (SHA-256) is not the published one";
+                return Err(Failure::There(reason.into()));
+            }
         }
+        let write = || {
+            let mut file = File::create(&self.unpacked)?;
+            file.write_all(&bytes)?;
+            file.sync_all()
+        };
+        write().map_err(|error| {
+            let _ = fs::remove_file(&self.unpacked);
+            here(error)
+        })?;
         if self.target.exists() {
             // What was there under this name is not MNIST, but the user may need it.
             let aside = self.target.with_extension("replaced");
@@ -345,51 +350,40 @@ impl<'a> Part<'a> {
         self.forget();
         Ok(())
     }
-
-    /// Unpacks into `NAME.new`: its size and SHA-256. Stops a byte after the size it should have.
-    fn unpack(&self) -> Result<(u64, String), Unpack> {
-        let mut packed = File::open(&self.packed).map_err(Unpack::Write)?;
-        let mut first = [0; 2];
-        let is_gzip = packed.read(&mut first).is_ok_and(|count| count == 2) && first == GZIP;
-        let packed = File::open(&self.packed).map_err(Unpack::Write)?;
-        // A mirror may unpack before sending; the bytes are then the file's own.
-        let packed: Box<dyn Read> =
-            if is_gzip { Box::new(MultiGzDecoder::new(packed)) } else { Box::new(packed) };
-        let mut packed = packed.take(self.file.size + 1);
-        let mut file = File::create(&self.unpacked).map_err(Unpack::Write)?;
-        let (mut hash, mut size, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 16]);
-        loop {
-            let count = match packed.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(count) => count,
-                Err(error) => {
-                    let _ = fs::remove_file(&self.unpacked);
-                    let short = error.kind() == io::ErrorKind::UnexpectedEof;
-                    return Err(if short { Unpack::Short } else { Unpack::Damaged });
-                }
-            };
-            size += count as u64;
-            hash.update(&buffer[..count]);
-            file.write_all(&buffer[..count]).map_err(Unpack::Write)?;
-        }
-        file.sync_all().map_err(Unpack::Write)?;
-        Ok((size, format!("{:x}", hash.finalize())))
-    }
 }
 
 type Answer = ureq::http::Response<ureq::Body>;
 
-/// Why unpacking stopped.
-enum Unpack {
-    /// The part ends before its file does.
-    Short,
-    /// It is no gzip file, or a damaged one.
-    Damaged,
-    /// This machine could not write it.
-    Write(io::Error),
+/// Whose certificates are believed, first and else: those of the file that `SSL_CERT_FILE` names, or the list of browsers and
+/// then the system's, which a company may have put its own into.
+fn believed() -> (RootCerts, Option<RootCerts>) {
+    const SYSTEM: [&str; 3] = [
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/cert.pem",
+    ];
+    let named = env::var_os("SSL_CERT_FILE").and_then(|file| roots(Path::new(&file)));
+    match named {
+        Some(named) => (named, None),
+        None => (RootCerts::WebPki, SYSTEM.iter().find_map(|file| roots(Path::new(file)))),
+    }
 }
 
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// The certificates of a file, if it has some.
+fn roots(file: &Path) -> Option<RootCerts> {
+    let text = fs::read(file).ok()?;
+    let certificates: Vec<_> = parse_pem(&text)
+        .filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        })
+        .collect();
+    (!certificates.is_empty()).then(|| certificates.into())
+}
+
+fn is_unbelieved(error: &ureq::Error) -> bool {
+    error.to_string().contains("invalid peer certificate")
+}
 
 /// Whether a download begins like gzip, or like an IDX file that the mirror has unpacked.
 fn looks_right(bytes: &[u8]) -> bool {
@@ -414,6 +408,10 @@ fn host(mirror: &str) -> &str {
     mirror.split("//").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or(mirror)
 }
 
+const UNBELIEVED: &str = "shows a certificate that is not believed";
+const BELIEVE: &str = "; behind a company's proxy name the file with its root certificate in SSL_CERT_FILE, or get the \
+                       files with a browser and name their folder with --data";
+
 /// What went wrong on the way to a mirror, as the end of a sentence that begins with its name.
 fn plainly(error: &ureq::Error) -> String {
     match error {
@@ -422,6 +420,7 @@ fn plainly(error: &ureq::Error) -> String {
         ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             "refused the connection".to_owned()
         }
+        error if is_unbelieved(error) => format!("{UNBELIEVED} ({error})"),
         error => format!("could not be reached ({error})"),
     }
 }
@@ -440,4 +439,26 @@ fn refused(path: &Path, error: io::Error) -> Error {
         }
         _ => Error::io(path, error),
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_that_is_not_believed_is_said_with_the_way() {
+        let error = io::Error::other("invalid peer certificate: UnknownIssuer");
+        let error = ureq::Error::Io(error);
+        assert!(is_unbelieved(&error) && plainly(&error).starts_with(UNBELIEVED));
+        assert!(BELIEVE.contains("SSL_CERT_FILE") && BELIEVE.contains("--data"));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("root.pem");
+        assert!(roots(&file).is_none());
+        for (text, some) in [("no certificate", false), (ROOT, true)] {
+            fs::write(&file, text).unwrap();
+            assert_eq!(roots(&file).is_some(), some);
+        }
+    }
+
+    const ROOT: &str = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
 }

@@ -12,8 +12,8 @@ use crate::{Error, Result, limits};
 use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 use std::{
-    fs::File,
-    io::{self, Read},
+    fs::{self, File},
+    io::{self, BufRead as _, BufReader, Read},
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -94,7 +94,7 @@ fn through_mnist_crate(
     if !limits::grants(4 * (train.0.bytes.len() + test.0.bytes.len()) as u64) {
         return None;
     }
-    let name = |file: &Checked| file.path.file_name()?.to_str().map(str::to_owned);
+    let name = |file: &Checked| file.path.strip_prefix(folder).ok()?.to_str().map(str::to_owned);
     let names = [name(&train.0)?, name(&train.1)?, name(&test.0)?, name(&test.1)?];
     let folder = folder.to_str()?.to_owned(); // the crate takes text, and a path need not be
     let mnist = mnist::MnistBuilder::new()
@@ -130,12 +130,16 @@ struct Checked {
 impl Checked {
     fn open(folder: &Path, file: &Published, kind: Kind) -> Result<Self> {
         let path = find(folder, file.name)?;
-        let packed = path.extension().is_some_and(|end| end == "gz");
-        let bytes = bytes_of(&path, packed, kind)?;
+        let (packed, bytes) = bytes_of(&path, kind)?;
+        // Behind blanks and a byte order mark.
+        let page = bytes.iter().find(|byte| byte.is_ascii_graphic()) == Some(&b'<');
         let damaged = |fault: idx::Fault| {
             let way = match fault {
                 idx::Fault::Label { .. } => {
                     "keep the images of ten classes, and number them from 0"
+                }
+                idx::Fault::Magic { .. } if page => {
+                    "it is a web page: get the file itself, which the page may link to"
                 }
                 _ => "get the file again",
             };
@@ -194,39 +198,61 @@ pub fn is_published(bytes: &[u8], file: &Published) -> bool {
     bytes.len() as u64 == file.size && format!("{:x}", Sha256::digest(bytes)) == file.sha256
 }
 
-/// Which of MNIST's files `folder` has, plain or gzip, under the published name or the one with a dot in
-/// place of the last hyphen but one (`train-images.idx3-ubyte`), which other sites use.
+/// Which of MNIST's files `folder` has, or the one of its subfolders that has it.
 fn find(folder: &Path, name: &str) -> Result<PathBuf> {
+    if let Some(path) = find_in(folder, name)? {
+        return Ok(path);
+    }
+    // As torchvision (`MNIST/raw`) and Kaggle (a folder for each file) leave it.
+    let near = folders(folder);
+    let far: Vec<PathBuf> = near.iter().flat_map(|folder| folders(folder)).collect();
+    let inside = near.iter().chain(&far).filter_map(|folder| find_in(folder, name).ok()?);
+    let inside: Vec<PathBuf> = inside.collect();
+    Err(Error::Message(match &inside[..] {
+        [path] => return Ok(path.clone()),
+        [first, second, ..] => format!(
+            "{} has {name} in more than one folder: {} and {}; name the folder of one set",
+            folder.display(),
+            first.display(),
+            second.display()
+        ),
+        [] if folder.is_dir() => format!(
+            "{} has neither {name} nor {name}.gz; a data set is the four files {}, plain or gzip; \
+             rename yours if they have other names",
+            folder.display(),
+            MNIST.map(|file| file.name).join(", ")
+        ),
+        [] => format!("{} is not a folder; name the one that holds the data set", folder.display()),
+    }))
+}
+
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+}
+
+/// The file in this very folder, under the published name or the one with a dot in place of the last hyphen but one
+/// (`train-images.idx3-ubyte`), which other sites use.
+fn find_in(folder: &Path, name: &str) -> Result<Option<PathBuf>> {
     let dotted = name.replacen("-idx", ".idx", 1);
     for file in [name, &format!("{name}.gz"), &dotted, &format!("{dotted}.gz")] {
         let path = folder.join(file);
         match path.metadata() {
-            Ok(found) if found.is_file() => return Ok(path),
+            Ok(found) if found.is_file() => return Ok(Some(path)),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(Error::io(&path, error));
             }
             _ => {}
         }
     }
-    Err(Error::Message(if folder.is_dir() {
-        format!(
-            "{} has neither {name} nor {name}.gz; a data set is the four files {}, plain or gzip; \
-             rename yours if they have other names",
-            folder.display(),
-            MNIST.map(|file| file.name).join(", ")
-        )
-    } else {
-        format!("{} is not a folder; name the one that holds the data set", folder.display())
-    }))
+    Ok(None)
 }
 
 /// Whether `folder` has this file as it was published.
 pub fn has(folder: &Path, file: &Published) -> bool {
     let kind = if file.name.contains("images") { Kind::Images } else { Kind::Labels };
-    find(folder, file.name).is_ok_and(|path| {
-        let packed = path.extension().is_some_and(|end| end == "gz");
-        bytes_of(&path, packed, kind).is_ok_and(|bytes| is_published(&bytes, file))
-    })
+    find(folder, file.name)
+        .is_ok_and(|path| bytes_of(&path, kind).is_ok_and(|(_, bytes)| is_published(&bytes, file)))
 }
 
 /// Whether `folder` has at least one of the four files.
@@ -234,29 +260,36 @@ pub fn any(folder: &Path) -> bool {
     MNIST.iter().any(|file| find(folder, file.name).is_ok())
 }
 
-/// The unpacked bytes of a file: no more than its header promises, and one, so that neither a wrong file
-/// nor a gzip bomb fills the memory.
-fn bytes_of(path: &Path, packed: bool, kind: Kind) -> Result<Vec<u8>> {
-    let file = File::open(path).map_err(|error| Error::io(path, error))?;
-    if packed { limited(MultiGzDecoder::new(file), kind) } else { limited(file, kind) }.map_err(
-        |error| match error.kind() {
-            io::ErrorKind::InvalidInput
-            | io::ErrorKind::InvalidData
-            | io::ErrorKind::UnexpectedEof
-                if packed =>
-            {
-                Error::Message(format!(
-                    "{} is not a whole gzip file ({error}); get the file again",
-                    path.display()
-                ))
-            }
-            io::ErrorKind::OutOfMemory => Error::Message(format!(
-                "there is no memory for {}; end other programs, or allow more with ulimit -v",
+/// How a gzip file begins.
+pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// A file's bytes, unpacked if they are gzip, whatever its name says; and whether they are.
+pub(super) fn unpacked(path: &Path) -> io::Result<(bool, Box<dyn Read>)> {
+    let mut file = BufReader::new(File::open(path)?);
+    let packed = file.fill_buf()?.starts_with(&GZIP);
+    Ok((packed, if packed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) }))
+}
+
+/// The unpacked bytes of a file, and whether it was packed: no more than its header promises, and one, so that neither a
+/// wrong file nor a gzip bomb fills the memory.
+fn bytes_of(path: &Path, kind: Kind) -> Result<(bool, Vec<u8>)> {
+    let (packed, file) = unpacked(path).map_err(|error| Error::io(path, error))?;
+    let bytes = limited(file, kind).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+            if packed =>
+        {
+            Error::Message(format!(
+                "{} is not a whole gzip file ({error}); get the file again",
                 path.display()
-            )),
-            _ => Error::io(path, error),
-        },
-    )
+            ))
+        }
+        io::ErrorKind::OutOfMemory => Error::Message(format!(
+            "there is no memory for {}; end other programs, or allow more with ulimit -v",
+            path.display()
+        )),
+        _ => Error::io(path, error),
+    })?;
+    Ok((packed, bytes))
 }
 
 fn limited(mut file: impl Read, kind: Kind) -> io::Result<Vec<u8>> {

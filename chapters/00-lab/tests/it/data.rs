@@ -43,6 +43,16 @@ fn read(folder: &Path) -> lab::Result<data::DataSet> {
     files::read(folder, &files::MNIST)
 }
 
+/// Where to look: in the folder that the reader named, in the cache, nowhere else.
+fn places(named: Option<&Path>, cache: &Path) -> Places<'static> {
+    Places {
+        named: named.map(Path::to_owned),
+        cache: Some(cache.to_owned()),
+        mirrors: &[],
+        published: &files::MNIST,
+    }
+}
+
 /// What reading `folder` says, which is one line and ends without a stack of causes.
 fn complaint(folder: &Path) -> String {
     let text = read(folder).expect_err("it should be refused").to_string();
@@ -116,14 +126,23 @@ fn after(file: usize, change: impl FnOnce(&mut Vec<u8>)) -> String {
 
 #[test]
 fn each_kind_of_damage_has_its_sentence() {
-    assert!(after(0, |b| b.truncate(1000)).contains("cut short: its header promises 23536 bytes"));
-    assert!(after(1, |b| b.truncate(20)).contains("cut short"));
-    assert!(after(0, |b| b.truncate(9)).contains("holds 9 bytes"));
-    assert!(after(2, Vec::clear).contains("holds 0 bytes"));
-    assert!(after(0, |b| b.push(0)).contains("too long"));
-    assert!(after(3, |b| b.extend([1, 2, 3])).contains("too long"));
-    assert!(after(0, |b| b[3] = 1).contains("not an IDX file of images"));
-    assert!(after(1, |b| b[..6].copy_from_slice(b"<html>")).contains("not an IDX file of labels"));
+    type Change = fn(&mut Vec<u8>);
+    let damages: [(usize, Change, &str); 10] = [
+        (0, |b| b.truncate(1000), "cut short: its header promises 23536 bytes"),
+        (1, |b| b.truncate(20), "cut short"),
+        (0, |b| b.truncate(9), "holds 9 bytes"),
+        (2, Vec::clear, "holds 0 bytes"),
+        (0, |b| b.push(0), "too long"),
+        (3, |b| b.extend([1, 2, 3]), "too long"),
+        (0, |b| b[3] = 1, "not an IDX file of images"),
+        (1, |b| b[..6].copy_from_slice(b"<html>"), "not an IDX file of labels"),
+        (2, |b| b[4..16].fill(0xff), "more than this program reads"),
+        (2, |b| b[4..8].fill(0), "is empty"),
+    ];
+    for (file, change, said) in damages {
+        let text = after(file, change);
+        assert!(text.contains(said), "{text}");
+    }
     // EMNIST's letters have such labels: that file is whole.
     let letters = after(1, |b| b[12] = 10);
     assert!(
@@ -131,8 +150,6 @@ fn each_kind_of_damage_has_its_sentence() {
         "{letters}"
     );
     assert!(!letters.contains("get the file again"), "{letters}");
-    assert!(after(2, |b| b[4..16].fill(0xff)).contains("more than this program reads"));
-    assert!(after(2, |b| b[4..8].fill(0)).contains("is empty"));
 }
 
 #[test]
@@ -158,8 +175,39 @@ fn damaged_gzip_is_said() {
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() / 2]).unwrap();
     assert!(complaint(folder.path()).contains("not a whole gzip file"));
-    fs::write(&path, b"<!doctype html><p>Not found").unwrap();
-    assert!(complaint(folder.path()).contains("not a whole gzip file"));
+}
+
+/// What a file holds decides, and not its name; a folder in the named one will do.
+#[test]
+fn files_are_taken_as_they_come() {
+    let set = drawn(30, 20, 5);
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str| folder.path().join(name);
+    let name = files::MNIST[0].name;
+    save(folder.path(), &set.train, &set.test, true);
+    // Packed without the ending, and not packed with it.
+    let packed = fs::read(of(&format!("{name}.gz"))).unwrap();
+    fs::rename(of(&format!("{name}.gz")), of(name)).unwrap();
+    assert_eq!(read(folder.path()).unwrap().train, set.train);
+    fs::remove_file(of(name)).unwrap();
+    fs::write(of(&format!("{name}.gz")), idx::write_images(&set.train.images, 28, 28)).unwrap();
+    assert_eq!(read(folder.path()).unwrap().train, set.train);
+    // A web page in its place.
+    for page in ["<!doctype html><p>Not found", "\u{feff}\n <html>Sign in to this network</html>"] {
+        fs::write(of(&format!("{name}.gz")), page).unwrap();
+        let text = complaint(folder.path());
+        assert!(text.contains("not an IDX file") && text.contains("it is a web page"), "{text}");
+    }
+    // A folder of its own for one file, two folders down; then for two.
+    fs::remove_file(of(&format!("{name}.gz"))).unwrap();
+    for raw in ["MNIST/raw", "FashionMNIST/raw"] {
+        fs::create_dir_all(of(raw)).unwrap();
+    }
+    fs::write(of("MNIST/raw").join(name), &packed).unwrap();
+    assert_eq!(read(folder.path()).unwrap().train, set.train);
+    fs::write(of("FashionMNIST/raw").join(name), &packed).unwrap();
+    let text = complaint(folder.path());
+    assert!(text.contains("in more than one folder") && text.contains("name the folder"), "{text}");
 }
 
 #[test]
@@ -193,26 +241,15 @@ fn a_folder_without_permission_is_said() {
 fn a_named_folder_wins_and_is_never_replaced_by_something_else() {
     let (named, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let set = small(named.path());
-    let mut places = Places {
-        named: Some(named.path().to_owned()),
-        cache: Some(cache.path().to_owned()),
-        mirrors: &[],
-        published: &files::MNIST,
-    };
-    assert_eq!(data::find(&places, &mut |_, _, _| ()).unwrap().train, set.train);
-    places.named = Some(cache.path().to_owned());
-    assert!(data::find(&places, &mut |_, _, _| ()).is_err());
+    let find = |named: &Path| data::find(&places(Some(named), cache.path()), &mut |_, _, _| ());
+    assert_eq!(find(named.path()).unwrap().train, set.train);
+    assert!(find(cache.path()).is_err());
 }
 
 #[test]
 fn without_data_and_network_digits_are_drawn_and_said_to_be() {
     let cache = tempfile::tempdir().unwrap();
-    let places = Places {
-        named: None,
-        cache: Some(cache.path().to_owned()),
-        mirrors: &[],
-        published: &files::MNIST,
-    };
+    let places = places(None, cache.path());
     let set = data::find(&places, &mut |_, _, _| ()).unwrap();
     assert_eq!(set.source, Source::Drawn);
     assert!(set.source.to_string().contains("not MNIST"));
@@ -228,12 +265,7 @@ fn without_data_and_network_digits_are_drawn_and_said_to_be() {
 fn a_cache_that_is_whole_needs_no_network() {
     let cache = tempfile::tempdir().unwrap();
     let set = small(cache.path());
-    let places = Places {
-        named: None,
-        cache: Some(cache.path().to_owned()),
-        mirrors: &["http://127.0.0.1:9/"],
-        published: &files::MNIST,
-    };
+    let places = Places { mirrors: &["http://127.0.0.1:9/"], ..places(None, cache.path()) };
     assert_eq!(data::find(&places, &mut |_, _, _| ()).unwrap().train, set.train);
 }
 

@@ -21,6 +21,10 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use tempfile::TempDir;
+
+const NAME: &str = "train-images-idx3-ubyte";
+const PART: &str = "train-images-idx3-ubyte.gz.part";
 
 /// What a mirror does with one request.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,9 +49,9 @@ enum Act {
     Page,
     /// Gives a status and nothing else.
     Status(u16),
-    /// Gives a gzip header and then never stops.
+    /// Gives a gzip header and then much more than the file has.
     Endless,
-    /// Gives a byte now and then, as if it would go on forever.
+    /// Gives a byte now and then.
     Drips,
     /// Hangs up at once.
     HangUp,
@@ -94,17 +98,23 @@ fn pack(bytes: &[u8], level: Compression) -> Vec<u8> {
 fn answer(mut stream: TcpStream, act: Act, log: &Mutex<Vec<String>>) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let path = lines.next().unwrap()?.split(' ').nth(1).unwrap().to_owned();
-    let mut from = 0;
-    for line in lines.map_while(Result::ok).take_while(|line| !line.is_empty()) {
-        let line = line.to_ascii_lowercase();
-        if let Some(range) = line.strip_prefix("range: bytes=") {
-            from = range.trim_end_matches('-').parse().unwrap();
-        }
-    }
+    let ranges = lines.map_while(Result::ok).take_while(|line| !line.is_empty());
+    let ranges = ranges.filter_map(|line| {
+        line.to_ascii_lowercase()
+            .strip_prefix("range: bytes=")?
+            .trim_end_matches('-')
+            .parse::<usize>()
+            .ok()
+    });
+    let from: usize = ranges.sum();
     let name = path.rsplit('/').next().unwrap();
     let entry = if from > 0 { format!("{name} from {from}") } else { name.to_owned() };
     log.lock().unwrap().push(entry);
-    let mut body = match act {
+    let whole = match act {
+        Act::HangUp => return Ok(()),
+        Act::Status(_) => Vec::new(),
+        Act::Page => b"<!doctype html><title>Sign in</title><p>Sign in to this network".into(),
+        Act::Endless => [0x1f, 0x8b].repeat(1 << 19),
         Act::OtherPacking => pack(&content(), Compression::none()),
         Act::OtherContent => {
             let mut bytes = content();
@@ -114,74 +124,66 @@ fn answer(mut stream: TcpStream, act: Act, log: &Mutex<Vec<String>>) -> std::io:
         Act::Unpacked => content(),
         _ => pack(&content(), Compression::fast()),
     };
-    let total = body.len();
-    let status = match act {
-        Act::Page => {
-            let page = "<!doctype html><title>Sign in</title><p>Sign in to this network";
-            write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n")?;
-            return write!(stream, "Content-Length: {}\r\n\r\n{page}", page.len());
-        }
-        Act::Status(code) => {
-            return write!(stream, "HTTP/1.1 {code} No\r\nContent-Length: 0\r\n\r\n");
-        }
-        Act::HangUp => return Ok(()),
-        Act::Endless => {
-            write!(stream, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")?;
-            stream.write_all(&[0x1f, 0x8b])?;
-            while stream.write_all(&[0; 4096]).is_ok() {}
-            return Ok(());
-        }
-        Act::Drips => {
-            write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {total}\r\n\r\n")?;
-            for byte in body {
-                stream.write_all(&[byte])?;
-                thread::sleep(Duration::from_millis(50));
-            }
-            return Ok(());
-        }
-        _ if from > 0 && from >= total => {
-            return write!(stream, "HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n");
-        }
-        Act::IgnoreRange => "200 OK",
-        _ if from > 0 => "206 Partial Content",
-        _ => "200 OK",
+    let start = if act == Act::IgnoreRange { 0 } else { from };
+    let (status, start) = match act {
+        Act::Status(code) => (code, 0),
+        _ if start == 0 => (200, 0),
+        _ if start >= whole.len() => (416, whole.len()),
+        Act::WrongRange => (206, start - 1),
+        _ => (206, start),
     };
-    write!(stream, "HTTP/1.1 {status}\r\nETag: \"1\"\r\nConnection: close\r\n")?;
-    if status.starts_with("206") {
-        let claimed = if act == Act::WrongRange { from - 1 } else { from };
-        write!(stream, "Content-Range: bytes {claimed}-{}/{total}\r\n", total - 1)?;
-        body.drain(..claimed);
+    let (body, last) = (&whole[start..], whole.len().saturating_sub(1));
+    write!(stream, "HTTP/1.1 {status} Said\r\nConnection: close\r\n")?;
+    write!(stream, "Content-Range: bytes {start}-{last}/{}\r\n", whole.len())?;
+    if !matches!(act, Act::CloseEarly(_) | Act::Endless) {
+        write!(stream, "Content-Length: {}\r\n", body.len())?;
     }
-    match act {
-        Act::CloseEarly(count) => {
-            write!(stream, "\r\n")?;
-            stream.write_all(&body[..count.min(body.len())])
-        }
-        Act::BreakOff(count) => {
-            write!(stream, "Content-Length: {}\r\n\r\n", body.len())?;
-            stream.write_all(&body[..count.min(body.len())])
-        }
-        _ => {
-            write!(stream, "Content-Length: {}\r\n\r\n", body.len())?;
-            stream.write_all(&body)
-        }
+    write!(stream, "\r\n")?;
+    let sent = match act {
+        Act::CloseEarly(count) | Act::BreakOff(count) => count.min(body.len()),
+        _ => body.len(),
+    };
+    if act != Act::Drips {
+        return stream.write_all(&body[..sent]);
     }
+    body.iter().try_for_each(|byte| {
+        thread::sleep(Duration::from_millis(50));
+        stream.write_all(&[*byte])
+    })
 }
 
 /// The file as its publisher describes it.
 fn published() -> Published {
     let bytes = content();
     let sha256 = Box::leak(format!("{:x}", Sha256::digest(&bytes)).into_boxed_str());
-    Published { name: "train-images-idx3-ubyte", size: bytes.len() as u64, sha256 }
+    Published { name: NAME, size: bytes.len() as u64, sha256 }
 }
 
 /// One download into `folder` from these mirrors.
 fn get(folder: &Path, mirrors: &[&Mirror]) -> Result<(), String> {
+    get_within(Patience::default(), folder, mirrors)
+}
+
+fn get_within(patience: Patience, folder: &Path, mirrors: &[&Mirror]) -> Result<(), String> {
     let urls: Vec<&str> = mirrors.iter().map(|mirror| mirror.url.as_str()).collect();
-    let result = fetch(folder, &urls, &[published()], Patience::default(), &mut |_, _, _| ());
-    let text = result.as_ref().err().map(ToString::to_string);
-    assert!(text.as_ref().is_none_or(|text| !text.contains('\n')), "{text:?}");
-    result.map_err(|error| error.to_string())
+    let result = fetch(folder, &urls, &[published()], patience, &mut |_, _, _| ());
+    let text = result.map_err(|error| error.to_string());
+    assert!(text.as_ref().err().is_none_or(|text| !text.contains('\n')), "{text:?}");
+    text
+}
+
+/// A folder, and a mirror that goes through these acts.
+fn start(acts: &[Act]) -> (TempDir, Mirror) {
+    (tempfile::tempdir().unwrap(), Mirror::new(acts))
+}
+
+/// The same where the first download has left 5000 bytes.
+fn started(then: &[Act]) -> (TempDir, Mirror) {
+    let (folder, mirror) = start(&[&[Act::BreakOff(5000), Act::BreakOff(0)], then].concat());
+    let text = get(folder.path(), &[&mirror]).unwrap_err();
+    assert!(text.contains("broke off"), "{text}");
+    assert_eq!(names(folder.path()), [PART.to_owned(), format!("{PART}.from")]);
+    (folder, mirror)
 }
 
 /// The names in `folder`, without the lock.
@@ -196,13 +198,13 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 fn assert_whole(folder: &Path) {
-    assert_eq!(names(folder), ["train-images-idx3-ubyte"]);
-    assert_eq!(fs::read(folder.join("train-images-idx3-ubyte")).unwrap(), content());
+    assert_eq!(names(folder), [NAME]);
+    assert_eq!(fs::read(folder.join(NAME)).unwrap(), content());
 }
 
 #[test]
 fn a_good_mirror_gives_the_file_and_tells_the_progress() {
-    let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Serve]));
+    let (folder, mirror) = start(&[Act::Serve]);
     let mut seen = Vec::new();
     let urls = [mirror.url.as_str()];
     fetch(folder.path(), &urls, &[published()], Patience::default(), &mut |name, done, total| {
@@ -211,9 +213,8 @@ fn a_good_mirror_gives_the_file_and_tells_the_progress() {
     .unwrap();
     assert_whole(folder.path());
     let size = pack(&content(), Compression::fast()).len() as u64;
-    let name = "train-images-idx3-ubyte".to_owned();
-    assert_eq!(seen.first(), Some(&(name.clone(), 0, Some(size))));
-    assert_eq!(seen.last(), Some(&(name, size, Some(size))));
+    assert_eq!(seen.first(), Some(&(NAME.to_owned(), 0, Some(size))));
+    assert_eq!(seen.last(), Some(&(NAME.to_owned(), size, Some(size))));
     assert!(seen.is_sorted_by_key(|(_, done, _)| *done));
 }
 
@@ -228,157 +229,84 @@ fn bars_follow_a_download_that_starts_again() {
 }
 
 #[test]
-fn what_is_there_is_not_asked_for_again() {
-    let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Serve]));
-    get(folder.path(), &[&mirror]).unwrap();
-    get(folder.path(), &[&mirror]).unwrap();
-    assert_eq!(mirror.requests().len(), 1);
-}
-
-#[test]
-fn an_unpacking_mirror_serves_too() {
-    let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Unpacked]));
-    get(folder.path(), &[&mirror]).unwrap();
-    assert_whole(folder.path());
-}
-
-/// A mirror that does `act` is said to, and the next one is asked.
-fn next_mirror_helps(act: Act, said: &str) {
-    let bad = Mirror::new(&[act]);
-    let folder = tempfile::tempdir().unwrap();
-    let text = get(folder.path(), &[&bad]).unwrap_err();
-    assert!(text.contains("127.0.0.1") && text.contains(said), "{act:?}: {text}");
-    assert!(!folder.path().join("train-images-idx3-ubyte").exists(), "{act:?}");
-    let good = Mirror::new(&[Act::Serve]);
-    let folder = tempfile::tempdir().unwrap();
-    get(folder.path(), &[&bad, &good]).unwrap();
-    assert_whole(folder.path());
-}
-
-#[test]
-fn a_page_is_not_taken_for_data() {
-    next_mirror_helps(Act::Page, "something else, such as a page");
-}
-
-#[test]
-fn another_checksum_is_refused() {
-    next_mirror_helps(Act::OtherContent, "checksum");
-}
-
-#[test]
-fn a_status_is_said() {
-    next_mirror_helps(Act::Status(404), "status 404");
-    next_mirror_helps(Act::Status(503), "status 503");
-}
-
-#[test]
-fn an_endless_answer_is_cut() {
-    next_mirror_helps(Act::Endless, "sent more than");
-}
-
-#[test]
-fn a_mirror_that_hangs_up_is_left() {
-    next_mirror_helps(Act::HangUp, "could not be reached");
-}
-
-#[test]
-fn a_mirror_that_would_take_for_ever_is_left() {
-    let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Drips, Act::Serve]));
-    let second = Mirror::new(&[Act::Serve]);
-    let urls = [mirror.url.as_str(), second.url.as_str()];
-    let patience = Patience { whole: Duration::from_millis(400), ..Patience::default() };
-    let began = Instant::now();
-    let error = fetch(folder.path(), &urls, &[published()], patience, &mut |_, _, _| ());
-    let error = error.unwrap_err().to_string();
-    assert!(error.contains("is too slow") && error.contains("goes on"), "{error}");
-    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
-    // What came is kept: nothing begins anew, and the next try goes on.
-    assert!(second.requests().is_empty());
-    assert!(folder.path().join("train-images-idx3-ubyte.gz.part").exists());
-    get(folder.path(), &[&mirror]).unwrap();
-    assert_whole(folder.path());
-    assert!(mirror.requests()[1].contains(" from "), "{:?}", mirror.requests());
-}
-
-#[test]
-fn a_program_that_was_stopped_is_not_waited_for_without_end() {
-    let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Serve]));
-    let held = fs::File::create(folder.path().join("download.lock")).unwrap();
-    held.lock().unwrap();
-    let patience = Patience { other: Duration::from_millis(200), ..Patience::default() };
-    let urls = [mirror.url.as_str()];
-    let error = fetch(folder.path(), &urls, &[published()], patience, &mut |_, _, _| ());
-    let error = error.unwrap_err().to_string();
-    assert!(error.contains("another program") && error.contains("try again"), "{error}");
-    drop(held);
-    get(folder.path(), &[&mirror]).unwrap();
-}
-
-#[test]
-fn a_short_file_that_looks_whole_is_refused() {
-    next_mirror_helps(Act::CloseEarly(1000), "cut short");
-}
-
-#[test]
-fn nobody_at_home_is_said() {
+fn what_a_mirror_does_wrong_is_said_and_the_next_one_helps() {
+    let mut mirrors: Vec<(Mirror, &str)> = [
+        (Act::Page, "something else, such as a page"),
+        (Act::OtherContent, "checksum"),
+        (Act::Status(404), "status 404"),
+        (Act::Status(503), "status 503"),
+        (Act::Endless, "sent more than"),
+        (Act::HangUp, "could not be reached"),
+        (Act::CloseEarly(1000), "cut short"),
+    ]
+    .map(|(act, said)| (Mirror::new(&[act]), said))
+    .into();
     // A port that was free a moment ago.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let folder = tempfile::tempdir().unwrap();
-    let url = format!("http://127.0.0.1:{port}/");
-    let error =
-        fetch(folder.path(), &[&url], &[published()], Patience::default(), &mut |_, _, _| ())
-            .unwrap_err();
-    assert!(error.to_string().contains("refused the connection"), "{error}");
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = Mirror { url: format!("http://{nobody}/"), requests: Arc::default() };
+    mirrors.push((nobody, "refused the connection"));
+    for (bad, said) in mirrors {
+        let folder = tempfile::tempdir().unwrap();
+        let text = get(folder.path(), &[&bad]).unwrap_err();
+        assert!(text.contains("127.0.0.1") && text.contains(said), "{said}: {text}");
+        assert!(!folder.path().join(NAME).exists(), "{said}");
+        let (folder, good) = start(&[Act::Serve]);
+        get(folder.path(), &[&bad, &good]).unwrap();
+        assert_whole(folder.path());
+    }
 }
 
+/// Whether one download is enough, or the one after it has the file; and what the mirror was asked for.
 #[test]
 fn a_broken_connection_is_taken_up_where_it_broke() {
-    let mirror = Mirror::new(&[Act::BreakOff(5000), Act::BreakOff(3000), Act::Serve]);
-    let folder = tempfile::tempdir().unwrap();
-    get(folder.path(), &[&mirror]).unwrap();
-    assert_whole(folder.path());
-    let name = "train-images-idx3-ubyte.gz";
-    assert_eq!(
-        mirror.requests(),
-        [name.to_owned(), format!("{name} from 5000"), format!("{name} from 8000")]
-    );
+    let broken = Act::BreakOff(5000);
+    for (acts, tries, requests) in [
+        // What is there is not asked for again.
+        (&[Act::Serve][..], 2, &[""][..]),
+        (&[Act::Unpacked], 1, &[""]),
+        (&[broken, Act::BreakOff(3000), Act::Serve], 1, &["", " from 5000", " from 8000"]),
+        // A mirror that ignores the range or mistakes it does no harm.
+        (&[broken, Act::IgnoreRange, Act::Serve], 2, &["", " from 5000"]),
+        (&[broken, Act::WrongRange, Act::Serve], 2, &["", " from 5000", ""]),
+    ] {
+        let (folder, mirror) = start(acts);
+        let mut came = get(folder.path(), &[&mirror]);
+        for _ in 1..tries {
+            came = get(folder.path(), &[&mirror]);
+        }
+        came.unwrap_or_else(|error| panic!("{acts:?}: {error}"));
+        assert_whole(folder.path());
+        let requests: Vec<String> =
+            requests.iter().map(|from| format!("{NAME}.gz{from}")).collect();
+        assert_eq!(mirror.requests(), requests, "{acts:?}");
+    }
 }
 
 #[test]
 fn the_next_run_carries_on() {
-    let mirror = Mirror::new(&[Act::BreakOff(5000), Act::BreakOff(0), Act::Serve]);
-    let folder = tempfile::tempdir().unwrap();
-    let text = get(folder.path(), &[&mirror]).unwrap_err();
-    assert!(text.contains("broke off"), "{text}");
-    assert_eq!(
-        names(folder.path()),
-        ["train-images-idx3-ubyte.gz.part", "train-images-idx3-ubyte.gz.part.from"]
-    );
+    let (folder, mirror) = started(&[Act::Serve]);
     get(folder.path(), &[&mirror]).unwrap();
     assert_whole(folder.path());
-    assert_eq!(mirror.requests()[2], "train-images-idx3-ubyte.gz from 5000");
-}
-
-#[test]
-fn a_run_that_stopped_before_it_verified_needs_no_mirror() {
-    let mirror = Mirror::new(&[Act::BreakOff(5000), Act::BreakOff(0)]);
-    let folder = tempfile::tempdir().unwrap();
-    get(folder.path(), &[&mirror]).unwrap_err();
-    let part = folder.path().join("train-images-idx3-ubyte.gz.part");
-    fs::write(part, pack(&content(), Compression::fast())).unwrap();
-    let before = mirror.requests().len();
+    assert_eq!(mirror.requests()[2], format!("{NAME}.gz from 5000"));
+    // One that stopped before it verified needs no mirror.
+    let (folder, mirror) = started(&[]);
+    fs::write(folder.path().join(PART), pack(&content(), Compression::fast())).unwrap();
     get(folder.path(), &[&mirror]).unwrap();
     assert_whole(folder.path());
-    assert_eq!(mirror.requests().len(), before);
+    assert_eq!(mirror.requests().len(), 2);
+    // What one mirror packed does not go on with another's bytes.
+    let (folder, first) = start(&[Act::BreakOff(5000), Act::BreakOff(0)]);
+    let second = Mirror::new(&[Act::OtherPacking]);
+    get(folder.path(), &[&first, &second]).unwrap();
+    assert_whole(folder.path());
+    assert_eq!(second.requests(), [format!("{NAME}.gz")]);
 }
 
 #[test]
 fn a_damaged_part_starts_clean() {
     for (act, size) in [(Act::Serve, 5000), (Act::Serve, 1 << 20), (Act::IgnoreRange, 5000)] {
-        let mirror = Mirror::new(&[Act::BreakOff(5000), Act::BreakOff(0), act]);
-        let folder = tempfile::tempdir().unwrap();
-        get(folder.path(), &[&mirror]).unwrap_err();
-        let part = folder.path().join("train-images-idx3-ubyte.gz.part");
+        let (folder, mirror) = started(&[act]);
+        let part = folder.path().join(PART);
         let mut bytes = fs::read(&part).unwrap();
         bytes.resize(size, 0);
         bytes[3000..3100].fill(0xaa);
@@ -392,43 +320,45 @@ fn a_damaged_part_starts_clean() {
 }
 
 #[test]
-fn mirrors_that_ignore_or_mistake_the_range_do_no_harm() {
-    for act in [Act::IgnoreRange, Act::WrongRange] {
-        let mirror = Mirror::new(&[Act::BreakOff(5000), act, Act::Serve]);
-        let folder = tempfile::tempdir().unwrap();
-        if get(folder.path(), &[&mirror]).is_err() {
-            get(folder.path(), &[&mirror]).unwrap();
-        }
-        assert_whole(folder.path());
-    }
+fn a_mirror_that_would_take_for_ever_is_left() {
+    let (folder, mirror) = start(&[Act::Drips, Act::Serve]);
+    let second = Mirror::new(&[Act::Serve]);
+    let patience = Patience { whole: Duration::from_millis(400), ..Patience::default() };
+    let began = Instant::now();
+    let error = get_within(patience, folder.path(), &[&mirror, &second]).unwrap_err();
+    assert!(error.contains("is too slow") && error.contains("goes on"), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    // What came is kept: nothing begins anew, and the next try goes on.
+    assert!(second.requests().is_empty() && folder.path().join(PART).exists());
+    get(folder.path(), &[&mirror]).unwrap();
+    assert_whole(folder.path());
+    assert!(mirror.requests()[1].contains(" from "), "{:?}", mirror.requests());
 }
 
 #[test]
-fn a_part_of_one_mirror_is_not_continued_from_another() {
-    let first = Mirror::new(&[Act::BreakOff(5000), Act::BreakOff(0)]);
-    let second = Mirror::new(&[Act::OtherPacking]);
-    let folder = tempfile::tempdir().unwrap();
-    get(folder.path(), &[&first, &second]).unwrap();
-    assert_whole(folder.path());
-    assert_eq!(second.requests(), ["train-images-idx3-ubyte.gz"]);
+fn a_program_that_was_stopped_is_not_waited_for_without_end() {
+    let (folder, mirror) = start(&[Act::Serve]);
+    let held = fs::File::create(folder.path().join("download.lock")).unwrap();
+    held.lock().unwrap();
+    let patience = Patience { other: Duration::from_millis(200), ..Patience::default() };
+    let error = get_within(patience, folder.path(), &[&mirror]).unwrap_err();
+    assert!(error.contains("another program") && error.contains("try again"), "{error}");
+    drop(held);
+    get(folder.path(), &[&mirror]).unwrap();
 }
 
 #[test]
 fn a_file_that_is_replaced_is_kept_aside() {
-    let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Serve]));
-    fs::write(folder.path().join("train-images-idx3-ubyte"), b"mine").unwrap();
+    let (folder, mirror) = start(&[Act::Serve]);
+    fs::write(folder.path().join(NAME), b"mine").unwrap();
     get(folder.path(), &[&mirror]).unwrap();
-    assert_eq!(
-        names(folder.path()),
-        ["train-images-idx3-ubyte", "train-images-idx3-ubyte.replaced"]
-    );
-    let aside = fs::read(folder.path().join("train-images-idx3-ubyte.replaced")).unwrap();
-    assert_eq!(aside, b"mine");
+    assert_eq!(names(folder.path()), [NAME.to_owned(), format!("{NAME}.replaced")]);
+    assert_eq!(fs::read(folder.path().join(format!("{NAME}.replaced"))).unwrap(), b"mine");
 }
 
 #[test]
 fn two_at_once_do_not_disturb_each_other() {
-    let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Serve]));
+    let (folder, mirror) = start(&[Act::Serve]);
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| get(folder.path(), &[&mirror]).unwrap());
@@ -441,20 +371,19 @@ fn two_at_once_do_not_disturb_each_other() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_said() {
-    let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Serve]));
+    let (folder, mirror) = start(&[Act::Serve]);
     let full = Path::new("/dev/full");
     if !full.exists() {
         need::<()>(Tool::System, Err("there is no /dev/full"));
         return;
     }
-    let name = "train-images-idx3-ubyte";
     // First while it arrives, then while it is unpacked.
     for end in [".gz.part", ".new"] {
-        let path = folder.path().join(format!("{name}{end}"));
+        let path = folder.path().join(format!("{NAME}{end}"));
         std::os::unix::fs::symlink(full, &path).unwrap();
         let text = get(folder.path(), &[&mirror]).unwrap_err();
         assert!(text.contains("the disk is full") && text.contains("MNIST_DIR"), "{text}");
-        assert!(!folder.path().join(name).exists());
+        assert!(!folder.path().join(NAME).exists());
         let _ = fs::remove_file(path);
     }
     get(folder.path(), &[&mirror]).unwrap();
@@ -463,7 +392,7 @@ fn a_full_disk_is_said() {
 
 #[test]
 fn a_cache_that_cannot_be_made_is_said() {
-    let (folder, mirror) = (tempfile::tempdir().unwrap(), Mirror::new(&[Act::Serve]));
+    let (folder, mirror) = start(&[Act::Serve]);
     // A file where the folder should be: no user, not even root, can write below it.
     let file = folder.path().join("file");
     fs::write(&file, b"").unwrap();
@@ -511,15 +440,10 @@ fn find_downloads_into_the_cache() {
 /// No mirror helps: drawn digits, and the reason is told.
 #[test]
 fn find_says_why_it_draws() {
-    let mirror = Mirror::new(&[Act::Status(500)]);
-    let cache = tempfile::tempdir().unwrap();
+    let (cache, mirror) = start(&[Act::Status(500)]);
     let mirrors = [mirror.url.as_str()];
-    let places = Places {
-        named: None,
-        cache: Some(cache.path().to_owned()),
-        mirrors: &mirrors,
-        published: &files::MNIST,
-    };
+    let cache = Some(cache.path().to_owned());
+    let places = Places { named: None, cache, mirrors: &mirrors, published: &files::MNIST };
     let found = data::find(&places, &mut |_, _, _| ()).unwrap();
     assert_eq!(found.source, Source::Drawn);
     assert!(found.note.unwrap().contains("status 500"));
