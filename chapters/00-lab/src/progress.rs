@@ -14,23 +14,17 @@ use std::{
 };
 
 /// The progress of a job of known or unknown length. It can be shared between threads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Progress {
-    kind: Kind,
+    /// Counts, and draws itself where there is a terminal.
+    bar: ProgressBar,
+    /// The lines under the bar, which its style reads whenever it draws.
+    below: Arc<Mutex<String>>,
+    /// What is written instead of a bar.
+    lines: Option<Mutex<Lines>>,
     /// Whether values that were measured are not shown.
     brief: bool,
 }
-
-#[derive(Debug, Default)]
-enum Kind {
-    #[default]
-    Hidden,
-    Bar(ProgressBar, Below),
-    Lines(Mutex<Lines>),
-}
-
-/// The lines under a bar, which its style reads whenever it draws.
-type Below = Arc<Mutex<String>>;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +36,7 @@ enum Counts {
 impl Progress {
     /// Shows nothing: for tests.
     pub fn hidden() -> Self {
-        Self::default()
+        Self::of(ProgressBar::hidden(), None)
     }
 
     /// A job of `len` steps.
@@ -68,25 +62,77 @@ impl Progress {
     fn start(title: String, len: Option<u64>, counts: Counts, brief: bool) -> Self {
         let terminal =
             io::stderr().is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb");
-        let of = |every, out| {
-            Kind::Lines(Mutex::new(Lines::new(title.clone(), len, counts, every, out)))
+        let (seconds, out): (_, Box<dyn Write + Send>) =
+            match (crate::probe::in_notebook(), terminal, brief) {
+                (true, ..) => (1, Box::new(io::stdout())),
+                (_, true, _) => {
+                    let bar = Self::bar(title, len, counts, ProgressDrawTarget::stderr());
+                    return Self { brief, ..bar };
+                }
+                (.., true) => (60, Box::new(io::stderr())),
+                _ => (5, Box::new(io::stderr())),
+            };
+        Self { brief, ..Self::lines(title, len, counts, Duration::from_secs(seconds), out) }
+    }
+
+    fn of(bar: ProgressBar, lines: Option<Lines>) -> Self {
+        Self { bar, below: Arc::default(), lines: lines.map(Mutex::new), brief: false }
+    }
+
+    fn lines(
+        title: String,
+        len: Option<u64>,
+        counts: Counts,
+        every: Duration,
+        out: Box<dyn Write + Send>,
+    ) -> Self {
+        let bar = ProgressBar::with_draw_target(len, ProgressDrawTarget::hidden());
+        let mut lines = Lines { title, counts, every, last: Instant::now(), out };
+        lines.line(&lines.title.clone());
+        Self::of(bar, Some(lines))
+    }
+
+    fn bar(title: String, len: Option<u64>, counts: Counts, target: ProgressDrawTarget) -> Self {
+        let made = Self::of(ProgressBar::with_draw_target(len, target).with_prefix(title), None);
+        // A colour only where the user has not refused it; console also reads NO_COLOR, but not for every
+        // kind of target.
+        let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let begins = match (len, refused) {
+            (Some(_), false) => "{prefix} {bar:24.cyan}",
+            (Some(_), true) => "{prefix} {bar:24}",
+            (None, false) => "{spinner:.cyan} {prefix}",
+            (None, true) => "{spinner} {prefix}",
         };
-        let kind = match (crate::probe::in_notebook(), terminal, brief) {
-            (true, ..) => of(Duration::from_secs(1), Box::new(io::stdout())),
-            (_, true, _) => Kind::bar(title, len, counts, ProgressDrawTarget::stderr()),
-            (.., true) => of(Duration::from_mins(1), Box::new(io::stderr())),
-            _ => of(Duration::from_secs(5), Box::new(io::stderr())),
+        let count = match (len, counts) {
+            (Some(_), Counts::Steps) => "{pos}/{len} {elapsed}{left}",
+            (Some(_), Counts::Bytes) => "{binary_bytes}/{binary_total_bytes}{left}",
+            (None, Counts::Steps) => "{elapsed}",
+            (None, Counts::Bytes) => "{binary_bytes}",
         };
-        Self { kind, brief }
+        // A template that indicatif does not know would leave its own standard style.
+        let template = format!("{begins} {count} {{wide_msg}}\n{{below}}");
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
+                // The first estimates are wild.
+                if state.pos() > 0 && state.elapsed() > Duration::from_secs(2) {
+                    let _ = write!(out, ", {:.0} s left", state.eta().as_secs_f64());
+                }
+            };
+            let lines = Arc::clone(&made.below);
+            let below = move |_: &ProgressState, out: &mut dyn fmt::Write| {
+                let _ = out.write_str(&locked(&lines));
+            };
+            let style = style.progress_chars("━╸─").with_key("left", left);
+            made.bar.set_style(style.with_key("below", below));
+        }
+        made.bar.enable_steady_tick(Duration::from_millis(120));
+        made
     }
 
     /// Says what is being done now.
     pub fn note(&self, text: &str) {
-        match &self.kind {
-            Kind::Hidden => {}
-            Kind::Bar(bar, _) => bar.set_message(harmless(text)),
-            Kind::Lines(lines) => locked(lines).note(text),
-        }
+        self.bar.set_message(harmless(text));
+        self.if_due();
     }
 
     /// Shows a value that was measured.
@@ -98,105 +144,56 @@ impl Progress {
 
     /// The job has another length than was thought, if that is known.
     pub fn set_len(&self, len: Option<u64>) {
-        match (&self.kind, len) {
-            (Kind::Bar(bar, _), Some(len)) => bar.set_length(len),
-            (Kind::Lines(lines), Some(len)) => locked(lines).len = Some(len),
-            _ => {}
+        if let Some(len) = len {
+            self.bar.set_length(len);
         }
     }
 
     /// Counts `steps` more.
     pub fn inc(&self, steps: u64) {
-        match &self.kind {
-            Kind::Hidden => {}
-            Kind::Bar(bar, _) => bar.inc(steps),
-            Kind::Lines(lines) => locked(lines).advance(steps),
-        }
+        self.bar.inc(steps);
+        self.if_due();
     }
 
     /// A line that stays.
     pub fn println(&self, text: &str) {
-        match &self.kind {
-            Kind::Hidden => {}
-            Kind::Bar(bar, _) => bar.println(harmless(text)),
-            Kind::Lines(lines) => locked(lines).line(text),
+        match &self.lines {
+            Some(lines) => locked(lines).line(text),
+            None => self.bar.println(harmless(text)),
         }
     }
 
     /// The terminal's width in characters, where there is a bar.
     pub fn width(&self) -> Option<usize> {
         let width = || usize::from(console::Term::stderr().size().1);
-        matches!(self.kind, Kind::Bar(..)).then(width)
+        (!self.bar.is_hidden()).then(width)
     }
 
     /// Shows lines under the bar, replacing those that are there; nothing where there is no bar.
     pub fn below(&self, text: &str) {
-        if let Kind::Bar(_, below) = &self.kind {
-            text.clone_into(&mut locked(below)); // the bar draws itself a few times a second
-        }
+        text.clone_into(&mut locked(&self.below)); // the bar draws itself a few times a second
     }
 
     /// The job is done: the bar goes away, plain lines get a last one with the time it took.
     pub fn finish(&self) {
-        match &self.kind {
-            Kind::Hidden => {}
-            Kind::Bar(bar, _) => bar.finish_and_clear(),
-            Kind::Lines(lines) => locked(lines).finish(),
+        if let (Some(lines), false) = (&self.lines, self.bar.is_finished()) {
+            let time = crate::Unit::Seconds.format(self.bar.elapsed().as_secs_f64());
+            let mut lines = locked(lines);
+            let line = format!("{}: done in {time}", lines.title);
+            lines.line(&line);
         }
+        self.bar.finish_and_clear();
     }
-}
 
-impl Kind {
-    fn bar(title: String, len: Option<u64>, counts: Counts, target: ProgressDrawTarget) -> Self {
-        // A colour only where the user has not refused it; console also reads NO_COLOR, but not for every
-        // kind of target.
-        let paint = if env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
-            ""
-        } else {
-            ".cyan"
-        };
-        let template = match (len, counts) {
-            (Some(_), Counts::Steps) => format!(
-                "{{prefix}} {{bar:24{paint}}} {{pos}}/{{len}} {{elapsed}}{{left}} {{wide_msg}}"
-            ),
-            (Some(_), Counts::Bytes) => format!(
-                "{{prefix}} {{bar:24{paint}}} {{binary_bytes}}/{{binary_total_bytes}}{{left}} {{wide_msg}}"
-            ),
-            (None, Counts::Steps) => {
-                format!(
-                    "{{spinner{paint_of}}} {{prefix}} {{elapsed}} {{wide_msg}}",
-                    paint_of = spin(paint)
-                )
+    fn if_due(&self) {
+        if let Some(lines) = &self.lines {
+            let mut lines = locked(lines);
+            if lines.last.elapsed() >= lines.every {
+                let line = lines.status(&self.bar);
+                lines.line(&line);
             }
-            (None, Counts::Bytes) => format!(
-                "{{spinner{paint_of}}} {{prefix}} {{binary_bytes}} {{wide_msg}}",
-                paint_of = spin(paint)
-            ),
-        };
-        let bar = ProgressBar::with_draw_target(len, target).with_prefix(title);
-        let below = Below::default();
-        let lines = Arc::clone(&below);
-        // A template that indicatif does not know would leave its own standard style.
-        if let Ok(style) = ProgressStyle::with_template(&(template + "\n{below}")) {
-            let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
-                // The first estimates are wild.
-                if state.pos() > 0 && state.elapsed() > Duration::from_secs(2) {
-                    let _ = write!(out, ", {:.0} s left", state.eta().as_secs_f64());
-                }
-            };
-            let below = move |_: &ProgressState, out: &mut dyn fmt::Write| {
-                let _ = out.write_str(&locked(&lines));
-            };
-            let style = style.progress_chars("━╸─").with_key("left", left);
-            bar.set_style(style.with_key("below", below));
         }
-        bar.enable_steady_tick(Duration::from_millis(120));
-        Self::Bar(bar, below)
     }
-}
-
-fn spin(paint: &str) -> String {
-    if paint.is_empty() { String::new() } else { format!(":{paint}") }
 }
 
 /// A thread that panicked while holding the lock has left whole lines behind.
@@ -216,53 +213,19 @@ fn value_line(value: &Value) -> String {
 
 struct Lines {
     title: String,
-    len: Option<u64>,
     counts: Counts,
     every: Duration,
-    began: Instant,
     last: Instant,
-    at: u64,
-    note: String,
-    done: bool,
     out: Box<dyn Write + Send>,
 }
 
 impl fmt::Debug for Lines {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.debug_struct("Lines")
-            .field("title", &self.title)
-            .field("at", &self.at)
-            .field("len", &self.len)
-            .finish_non_exhaustive()
+        f.debug_struct("Lines").field("title", &self.title).finish_non_exhaustive()
     }
 }
 
 impl Lines {
-    fn new(
-        title: String,
-        len: Option<u64>,
-        counts: Counts,
-        every: Duration,
-        out: Box<dyn Write + Send>,
-    ) -> Self {
-        let now = Instant::now();
-        let mut lines = Self {
-            title,
-            len,
-            counts,
-            every,
-            began: now,
-            last: now,
-            at: 0,
-            note: String::new(),
-            done: false,
-            out,
-        };
-        let title = lines.title.clone();
-        lines.line(&title);
-        lines
-    }
-
     /// Progress is not worth failing for: a closed pipe ends the lines, not the job.
     fn line(&mut self, text: &str) {
         let _ = writeln!(self.out, "{}", harmless(text));
@@ -270,57 +233,28 @@ impl Lines {
         self.last = Instant::now();
     }
 
-    fn note(&mut self, text: &str) {
-        text.clone_into(&mut self.note);
-        self.if_due();
-    }
-
-    fn advance(&mut self, steps: u64) {
-        self.at = self.at.saturating_add(steps);
-        self.if_due();
-    }
-
-    fn if_due(&mut self) {
-        if self.last.elapsed() >= self.every {
-            let line = self.status();
-            self.line(&line);
-        }
-    }
-
-    fn status(&self) -> String {
+    fn status(&self, job: &ProgressBar) -> String {
         let count = |n: u64| match self.counts {
             Counts::Steps => n.to_string(),
             Counts::Bytes => crate::Unit::Bytes.format(n as f64),
         };
-        let mut line = self.title.clone();
-        match self.len {
+        let (mut line, at) = (self.title.clone(), job.position());
+        match job.length() {
             Some(len) => {
-                let share = 100.0 * self.at as f64 / len.max(1) as f64;
-                let _ = write!(line, ": {} of {} ({share:.0}%)", count(self.at), count(len));
+                let share = 100.0 * at as f64 / len.max(1) as f64;
+                let _ = write!(line, ": {} of {} ({share:.0}%)", count(at), count(len));
             }
-            None if self.at > 0 => {
-                let _ = write!(line, ": {}", count(self.at));
+            None if at > 0 => {
+                let _ = write!(line, ": {}", count(at));
             }
             None => {}
         }
-        let _ = write!(line, ", {:.0} s", self.began.elapsed().as_secs_f64());
-        if !self.note.is_empty() {
-            line.push_str(", ");
-            line.push_str(&self.note);
+        let _ = write!(line, ", {:.0} s", job.elapsed().as_secs_f64());
+        let note = job.message();
+        if !note.is_empty() {
+            let _ = write!(line, ", {note}");
         }
         line
-    }
-
-    fn finish(&mut self) {
-        if !self.done {
-            self.done = true;
-            let line = format!(
-                "{}: done in {}",
-                self.title,
-                crate::Unit::Seconds.format(self.began.elapsed().as_secs_f64())
-            );
-            self.line(&line);
-        }
     }
 }
 
@@ -398,8 +332,7 @@ mod tests {
         every: Duration,
         out: Box<dyn Write + Send>,
     ) -> Progress {
-        let lines = Lines::new(title.to_owned(), len, Counts::Steps, every, out);
-        Progress { kind: Kind::Lines(Mutex::new(lines)), brief: false }
+        Progress::lines(title.to_owned(), len, Counts::Steps, every, out)
     }
 
     #[test]
@@ -439,8 +372,7 @@ mod tests {
     fn a_terminal_gets_a_bar_and_values_above_it() {
         let sheet = Sheet::default();
         let target = ProgressDrawTarget::term_like(Box::new(sheet.clone()));
-        let kind = Kind::bar("job".to_owned(), Some(4), Counts::Steps, target);
-        let progress = Progress { kind, brief: false };
+        let progress = Progress::bar("job".to_owned(), Some(4), Counts::Steps, target);
         progress.note("second step");
         progress.inc(2);
         progress.below("the first line\nthe second");
@@ -472,8 +404,7 @@ mod tests {
         ] {
             let sheet = Sheet::default();
             let target = ProgressDrawTarget::term_like(Box::new(sheet.clone()));
-            let kind = Kind::bar("job".to_owned(), len, counts, target);
-            let progress = Progress { kind, brief: false };
+            let progress = Progress::bar("job".to_owned(), len, counts, target);
             progress.inc(2048);
             progress.note("now");
             progress.finish();
