@@ -12,7 +12,7 @@ use crate::{
     machine::{Machine, VARIABLES, is_development},
     record::{self, ChapterRecord, Run, Value},
 };
-use forms::{Forms, MOST_PARTS};
+use forms::MOST_PARTS;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -92,11 +92,9 @@ pub fn unpack(text: &str, chapters: &[Chapter], references: &[Records]) -> Resul
     if text.len() as u64 > LONGEST {
         return Err(too_long());
     }
-    let made: Contribution = serde_json::from_str(text).map_err(|e| {
-        Error::Message(format!(
-            "this is not a file of `measure --send` ({e}); ask for the file as the command wrote it"
-        ))
-    })?;
+    // An editor may have put a byte order mark before it.
+    let made: Contribution = serde_json::from_str(text.trim_start_matches('\u{feff}'))
+        .map_err(|e| asked(format!("this is not a file of `measure --send` ({e})")))?;
     if made.throughput_records != FORM {
         return Err(Error::Message(format!(
             "the file has form {}, and this version of the course reads form {FORM}; use the versions that fit",
@@ -212,29 +210,29 @@ impl Contribution {
         check_machine(&self.machine)?;
         let json = serde_json::to_value(self).map_err(|e| Error::Message(e.to_string()))?;
         check_texts(&json)?;
-        let forms = Forms::of(references);
+        let mut known: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+        for value in references.iter().flat_map(Records::values) {
+            known.entry(&value.key).or_default().push(value);
+        }
         let mut seen = BTreeSet::new();
+        // An experiment and a value may have one name.
+        let mut once = |kind: &'static str, what: &str| {
+            let first = seen.insert((kind, what.to_owned()));
+            first.then_some(()).ok_or_else(|| asked(format!("the file has `{what}` twice")))
+        };
         for (name, record) in &self.chapters {
-            let chapter = chapters
-                .iter()
-                .find(|chapter| chapter.name == name)
-                .ok_or_else(|| unknown("chapter", name))?;
+            let chapter = chapters.iter().find(|chapter| chapter.name == name);
+            let chapter = chapter.ok_or_else(|| unknown("chapter", name))?;
             for run in &record.runs {
                 check_run(run, chapter)?;
-                if !seen.insert(run.experiment.clone()) {
-                    return Err(twice(&run.experiment));
-                }
+                once("experiment", &run.experiment)?;
                 for value in &run.values {
                     let what = record::name(&value.key, &value.params);
-                    let wrong = forms.fault(value).or_else(|| fault(value));
-                    if let Some(why) = wrong {
-                        return Err(Error::Message(format!(
-                            "`{what}` {why}; ask for the file as the command wrote it"
-                        )));
+                    let alike = known.get(value.key.as_str()).map_or(&[][..], Vec::as_slice);
+                    if let Some(why) = forms::fault(value, alike).or_else(|| fault(value)) {
+                        return Err(asked(format!("`{what}` {why}")));
                     }
-                    if !seen.insert(format!("{what} ")) {
-                        return Err(twice(&what));
-                    }
+                    once("value", &what)?;
                 }
             }
         }
@@ -242,15 +240,16 @@ impl Contribution {
     }
 }
 
+/// What is wrong with the file, and the way.
+fn asked(wrong: String) -> Error {
+    Error::Message(wrong + "; ask for the file as the command wrote it")
+}
+
 fn unknown(kind: &str, name: &str) -> Error {
     Error::Message(format!(
         "this version of the course has no {kind} `{name}`; receive the file with the commit that it names, or ask \
          for a new one"
     ))
-}
-
-fn twice(what: &str) -> Error {
-    Error::Message(format!("the file has `{what}` twice; ask for the file as the command wrote it"))
 }
 
 /// Numbers of a build that is not optimised say nothing about a machine.
@@ -278,12 +277,8 @@ fn check_run(run: &Run, chapter: &Chapter) -> Result<()> {
             return Err(unknown("value", key));
         }
     }
-    let date = run.date.as_bytes();
-    let dated = date.len() == 20
-        && date.iter().zip(b"0000-00-00T00:00:00Z").all(|(c, form)| match form {
-            b'0' => c.is_ascii_digit(),
-            mark => c == mark,
-        });
+    let form: String = run.date.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    let dated = form == "0000-00-00T00:00:00Z";
     let hex = run.commit.trim_end_matches('+');
     let committed = hex == "unknown"
         || (4..=40).contains(&hex.len()) && hex.chars().all(|c| c.is_ascii_hexdigit());
@@ -295,9 +290,8 @@ fn check_run(run: &Run, chapter: &Chapter) -> Result<()> {
         (run.command == command(run), "command", &run.command),
     ] {
         if !fits {
-            return Err(Error::Message(format!(
-                "the run of {} has the {what} `{text}`, which `measure --send` does not write; ask for the file as \
-                 the command wrote it",
+            return Err(asked(format!(
+                "the run of {} has the {what} `{text}`, which `measure --send` does not write",
                 run.experiment
             )));
         }
@@ -332,15 +326,16 @@ fn fault(value: &Value) -> Option<String> {
         return Some(format!("has {here} samples of {taken}, which can't be"));
     }
     let (low, high) = samples.spread();
-    let numbers = [(value.low, low), (value.median, samples.median()), (value.high, high)];
     let agree = if value.taken.is_some() {
         // A part of the samples: what all of them gave lies in their range.
         let row =
             [samples.quantile(0.0), value.low, value.median, value.high, samples.quantile(1.0)];
         row.is_sorted() || row.iter().any(|number| number.is_nan())
     } else {
-        let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
-        numbers.iter().all(|(said, is)| near(*said, *is) || said.is_nan() && is.is_nan())
+        let near = |said: f64, is: f64| {
+            (said - is).abs() <= 1e-9 * said.abs().max(is.abs()) || said.is_nan() && is.is_nan()
+        };
+        near(value.low, low) && near(value.median, samples.median()) && near(value.high, high)
     };
     if !agree {
         return Some("has a median or a spread that its samples do not give".to_owned());
@@ -352,18 +347,9 @@ fn fault(value: &Value) -> Option<String> {
 
 /// Whether a character changes how others are shown, or is not shown itself: a text could then look like another.
 fn is_unseen(c: char) -> bool {
-    let formats = [
-        '\u{ad}'..='\u{ad}',
-        '\u{61c}'..='\u{61c}',
-        '\u{180e}'..='\u{180e}',
-        '\u{200b}'..='\u{200f}',
-        '\u{2028}'..='\u{202e}',
-        '\u{2060}'..='\u{206f}',
-        '\u{feff}'..='\u{feff}',
-        '\u{fff9}'..='\u{fffb}',
-        '\u{e0000}'..='\u{e007f}',
-    ];
-    c.is_control() || formats.iter().any(|range| range.contains(&c))
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// No text is endless, has control characters, or names a path.
@@ -494,18 +480,13 @@ fn without_paths_in(json: &mut serde_json::Value) {
 /// `text` with `…` instead of each path that may be private. Those of the system's drivers are alike on all
 /// machines and stay; so do addresses on the web.
 fn without_paths(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for piece in text.split_inclusive(|c: char| c.is_whitespace() || "'\"`(),;<>=".contains(c)) {
-        let end = piece
-            .char_indices()
-            .next_back()
-            .filter(|(_, c)| c.is_whitespace() || "'\"`(),;<>=".contains(*c))
-            .map_or(piece.len(), |(at, _)| at);
-        let (word, mark) = piece.split_at(end);
-        out.push_str(if is_own_path(word) { "…" } else { word });
-        out.push_str(mark);
-    }
-    out
+    let ends = |c: char| c.is_whitespace() || "'\"`(),;<>=".contains(c);
+    let shown = |piece: &str| {
+        let word = piece.trim_end_matches(ends);
+        let mark = &piece[word.len()..];
+        if is_own_path(word) { format!("…{mark}") } else { piece.to_owned() }
+    };
+    text.split_inclusive(ends).map(shown).collect()
 }
 
 fn is_own_path(word: &str) -> bool {

@@ -75,7 +75,7 @@ fn error(text: &str) -> String {
 fn what_is_sent_is_received_and_has_no_path() {
     let text = text();
     assert!(!text.contains("jane") && !text.contains("venv"), "{text}");
-    let made = unpack(&text, &demo(), &[records()]).unwrap();
+    let made = unpack(&format!("\u{feff}{text}"), &demo(), &[records()]).unwrap();
     assert_eq!(made.name, "amd-ryzen-9-7950x-16core");
     assert_eq!(made.machine, records().machine);
     let run = &made.chapters["demo"].runs[0];
@@ -214,8 +214,17 @@ fn a_key_may_have_two_units() {
     let mut two = records();
     let run = &mut two.chapters.get_mut("demo").unwrap().runs[0];
     run.values.push(Value::new("demo.rate", &[("n", &"time")], Unit::Seconds, Samples(vec![1.0])));
+    // And an experiment may have the name of its value.
+    let value = Value::new(MORE.name, &[], Unit::Count, Samples(vec![1.0]));
+    let more = Run {
+        experiment: MORE.name.to_owned(),
+        values: vec![value],
+        skipped: vec![],
+        ..run.clone()
+    };
+    two.chapters.get_mut("demo").unwrap().runs.push(more);
     let text = pack(&two).unwrap().text().unwrap();
-    assert_eq!(unpack(&text, &demo(), &[two]).unwrap().count(), 3);
+    assert_eq!(unpack(&text, &demo(), &[two]).unwrap().count(), 4);
     assert!(error(&text).contains("has the unit s, and the reference machines have FLOP/s"));
 }
 
