@@ -17,7 +17,7 @@
 //!    the same as a page declares it; [`show`] puts
 //!    them in a notebook.
 //! 10. [`progress`]: what a terminal shows during the work; [`out`]: what a command says. [`files`]: those that a
-//!     person names; [`limits`]: what the system may refuse.
+//!     person names; [`limits`]: what the system may refuse; [`serve`]: the server of the book and of chapter 9's model.
 //!
 //! What this chapter itself measures is in [`measured`]: the model for the others.
 
@@ -47,6 +47,7 @@ pub mod progress;
 pub mod race;
 pub mod random;
 pub mod record;
+pub mod serve;
 pub mod show;
 pub mod table;
 #[doc(hidden)]

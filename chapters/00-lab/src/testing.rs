@@ -1,5 +1,6 @@
 //! For the chapters' tests: made-up records, the pages' scripts on Node.js, and what is skipped where a tool is missing.
 
+pub use client::{ask, rest, soon};
 pub use tools::{Tool, need, tell_at_end};
 
 use crate::{
@@ -21,6 +22,7 @@ use std::{
     time::Duration,
 };
 
+mod client;
 mod tools;
 
 /// How long a program may take to say its version, beside all the tests that run at once.

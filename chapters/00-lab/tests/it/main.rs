@@ -3,3 +3,4 @@
 mod data;
 mod data_download;
 mod data_drawn;
+mod serve;
