@@ -7,7 +7,7 @@ use bookbinder::{
     site::{Repository, Site},
 };
 use clap::{Args, Subcommand};
-use lab::{out::say, probe::tied};
+use lab::{out::say, probe::tied, serve::host_name};
 use language_model::export::of_run;
 use std::{
     path::{Path, PathBuf},
@@ -67,9 +67,12 @@ pub struct Check {
 pub struct Serve {
     #[command(flatten)]
     from: From,
-    /// The port; the next free one if it is taken
+    /// The port; the next free one if it is taken, any free one for 0
     #[arg(long, default_value_t = PORT)]
     port: u16,
+    /// A name by which the server may be called, such as a proxy's, besides localhost and addresses; may be repeated
+    #[arg(long = "host", value_name = "NAME", value_parser = host_name)]
+    hosts: Vec<String>,
 }
 
 /// What the book is made from, and where it goes.
@@ -120,7 +123,7 @@ impl Book {
                 ));
                 Ok(())
             }
-            Self::Serve(serve) => serve.from.binder()?.serve(serve.port),
+            Self::Serve(serve) => serve.from.binder()?.serve(serve.port, &serve.hosts),
         }
     }
 }

@@ -16,6 +16,7 @@ use lab::{
     machine::{Machine, warn_of_development},
     out::say,
     record,
+    serve::host_name,
 };
 use std::{
     cell::RefCell,
@@ -36,9 +37,12 @@ pub struct Open {
     /// Stop before serving the book
     #[arg(long)]
     no_serve: bool,
-    /// The port; the next free one if it is taken
+    /// The port; the next free one if it is taken, any free one for 0
     #[arg(long, default_value_t = PORT)]
     port: u16,
+    /// A name by which the server may be called, such as a proxy's, besides localhost and addresses; may be repeated
+    #[arg(long = "host", value_name = "NAME", value_parser = host_name)]
+    hosts: Vec<String>,
     /// Measure again what is measured already
     #[arg(long)]
     again: bool,
@@ -49,7 +53,7 @@ pub struct Open {
 
 impl Default for Open {
     fn default() -> Self {
-        Self { no_serve: false, port: PORT, again: false, verbose: false }
+        Self { no_serve: false, port: PORT, hosts: Vec::new(), again: false, verbose: false }
     }
 }
 
@@ -75,7 +79,7 @@ impl Open {
                 (Some(server), address)
             }
             None => {
-                let server = Server::start(&binder.out, self.port)?;
+                let server = Server::start(&binder.out, self.port, &self.hosts)?;
                 let address = address(&server);
                 (Some(server), address)
             }
@@ -150,7 +154,7 @@ impl<'a> Opening<'a> {
             return Ok(None);
         }
         let (_, binder) = self.book()?;
-        let server = Server::start(&binder.out, self.open.port)?;
+        let server = Server::start(&binder.out, self.open.port, &self.open.hosts)?;
         say(&format!(
             "    The book is at http://{}/{FIVE} already, with the numbers so far; yours come into it at the end.",
             server.address()

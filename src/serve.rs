@@ -5,6 +5,7 @@ use anyhow::Result;
 use clap::{Args, builder::RangedU64ValueParser as Ranged, value_parser};
 use lab::{
     out::{say, warn},
+    serve::host_name,
     units::plain,
 };
 use language_model::serve::{Options, Server};
@@ -27,11 +28,14 @@ pub struct Serve {
     #[command(flatten)]
     which: Which,
     /// The address; any other than the loopback one lets other machines use it
-    #[arg(long, default_value_t = Options::default().address)]
+    #[arg(long, default_value_t = Options::default().http.address)]
     address: IpAddr,
     /// The port; 0 for any that is free
-    #[arg(long, default_value_t = Options::default().port)]
+    #[arg(long, default_value_t = Options::default().http.port)]
     port: u16,
+    /// A name by which it may be called, such as a proxy's, besides localhost and addresses; may be repeated
+    #[arg(long = "host", value_name = "NAME", value_parser = host_name)]
+    hosts: Vec<String>,
     /// Requests that share a step
     #[arg(long, value_name = "N", default_value_t = Options::default().batch, value_parser = Ranged::<usize>::new().range(1..=1024))]
     batch: usize,
@@ -62,13 +66,16 @@ impl Serve {
     fn start(&self, runs: &Path) -> Result<Server> {
         let (decoder, tokenizer, from) = self.which.load(runs)?;
         let options = Options {
-            address: self.address,
-            port: self.port,
+            http: lab::serve::Options {
+                address: self.address,
+                port: self.port,
+                hosts: self.hosts.clone(),
+                ..Options::default().http
+            },
             batch: self.batch,
             queue: self.queue,
             tokens: self.tokens,
             time: Duration::from_secs(self.time),
-            ..Options::default()
         };
         let megabytes = decoder.bytes() as f64 / 1e6;
         let server = Server::start(decoder, tokenizer, options)?;
@@ -90,10 +97,7 @@ mod tests {
     use super::*;
     use crate::generate::tests::runs;
     use clap::Parser;
-    use std::{
-        io::{Read, Write},
-        net::TcpStream,
-    };
+    use lab::testing::{ask, rest};
 
     #[derive(Parser)]
     struct Line {
@@ -108,14 +112,15 @@ mod tests {
     #[test]
     fn the_latest_model_answers_on_this_machine_alone() {
         let runs = runs();
-        let server = start(&["--port", "0", "--tokens", "8"], runs.path()).unwrap();
+        let words = ["--port", "0", "--tokens", "8", "--host", "LM.example.org"];
+        let server = start(&words, runs.path()).unwrap();
         assert!(server.address().ip().is_loopback());
-        let mut stream = TcpStream::connect(server.address()).unwrap();
         let body = r#"{"prompt": "fn"}"#;
-        let head = format!("POST /generate HTTP/1.1\r\nContent-Length: {}\r\n\r\n", body.len());
-        stream.write_all((head + body).as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let head = format!(
+            "POST /generate HTTP/1.1\r\nHost: lm.example.org\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let answer = rest(ask(server.address(), head + body));
         assert!(
             answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("\"tokens\":"),
             "{answer}"
@@ -127,9 +132,10 @@ mod tests {
         let runs = runs();
         let fails = |words: &[&str], at: &Path| format!("{:#}", start(words, at).err().unwrap());
         assert!(fails(&["--port", "0"], Path::new("none")).contains("train --model gpt"));
-        assert!(fails(&["--port", "70000"], runs.path()).contains("70000"));
         assert!(fails(&["--address", "here"], runs.path()).contains("here"));
         for (option, wrong, right) in [
+            ("--port", "70000", "0..=65535"),
+            ("--host", "http://a.example", "a name alone"),
             ("--batch", "0", "1..=1024"),
             ("--queue", "9223372036854775807", "0..=10000"),
             ("--tokens", "0", "1..=1000000"),

@@ -1,11 +1,11 @@
 //! The command `book`. That the book itself is whole and up to date is in `stale.rs`.
 
 use bookbinder::sources;
+use lab::testing::{ask, rest};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpStream,
+    io::{BufRead as _, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -172,6 +172,21 @@ impl Drop for Ended {
     }
 }
 
+/// Starts the command so that it serves: it, and the address that its first line names. No one reads its further ones.
+pub(crate) fn serving(words: &[&str]) -> (Ended, String) {
+    let server = Command::new(env!("CARGO_BIN_EXE_throughput"))
+        .args(words)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut server = Ended(server.unwrap());
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.split("http://").nth(1).and_then(|rest| rest.split([';', '/', ' ']).next());
+    let address = address.unwrap_or_else(|| panic!("no address in: {line}")).to_owned();
+    (server, address)
+}
+
 /// `book serve | head -1`
 #[test]
 fn a_server_whose_output_is_not_read_goes_on() {
@@ -179,23 +194,12 @@ fn a_server_whose_output_is_not_read_goes_on() {
     let _ = fs::remove_dir_all(&tmp);
     let records = tmp.join("records");
     fs::create_dir_all(&records).unwrap();
-    let server = Command::new(env!("CARGO_BIN_EXE_throughput"))
-        .args(["book", "serve", "--port", "0", "--records"])
-        .arg(&records)
-        .arg("--out")
-        .arg(tmp.join("book"))
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .stdout(Stdio::piped())
-        .spawn();
-    let mut server = Ended(server.unwrap());
-    let mut line = String::new();
-    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
+    let (from, out) = (records.to_str().unwrap(), tmp.join("book"));
+    let out = out.to_str().unwrap();
+    let (mut server, address) =
+        serving(&["book", "serve", "--port", "0", "--records", from, "--out", out]);
     let version = || {
-        let mut stream = TcpStream::connect(address).ok()?;
-        write!(stream, "GET /__version HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
+        let answer = rest(ask(&address, "GET /__version HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"));
         answer.rsplit("\r\n").next().map(str::to_owned)
     };
     assert_eq!(version().as_deref(), Some("0"));

@@ -1,13 +1,12 @@
 //! A language model as its user has it: trained, killed, gone on with, prompted, served.
 
 use crate::{
-    book::Ended,
+    book::serving,
     stale::{root, said, throughput},
 };
+use lab::testing::{ask, rest};
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
     path::Path,
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -95,30 +94,16 @@ fn a_model_is_trained_killed_gone_on_with_prompted_and_served() {
 
 /// The requests of the page, to a server of this model.
 fn served(model: &Path) {
-    let server = Command::new(env!("CARGO_BIN_EXE_throughput"))
-        .args(["serve", "--port", "0", "--model"])
-        .arg(model)
-        .current_dir(root())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut server = Ended(server);
-    let mut line = String::new();
-    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.split("http://").nth(1).and_then(|rest| rest.split([';', '/', ' ']).next());
-    let address = address.unwrap_or_else(|| panic!("no address in: {line}"));
+    let (_server, address) = serving(&["serve", "--port", "0", "--model", model.to_str().unwrap()]);
     for body in [
         r#"{"prompt": "fn main() {", "tokens": 50, "seed": 1}"#,
         r#"{"prompt": "use std", "stream": true, "tokens": 5}"#,
     ] {
-        let mut stream = TcpStream::connect(address).unwrap();
         let head = format!(
             "POST /generate HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
-        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let answer = rest(ask(&address, format!("{head}{body}")));
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 }

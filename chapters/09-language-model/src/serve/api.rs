@@ -1,7 +1,8 @@
 //! What clients ask for and what they get, as JSON.
 
-use super::{batcher::Reason, http::Refused, options::Options};
+use super::{batcher::Reason, options::Options};
 use crate::generate::Sampling;
+use lab::serve::Refused;
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
 
@@ -93,17 +94,10 @@ pub struct Answer {
     pub seed: u64,
 }
 
-/// `{"error": "…"}`.
-#[derive(Clone, Debug, Serialize)]
-pub struct Failure<'a> {
-    /// The sentence.
-    pub error: &'a str,
-}
-
 /// The body of `GET /health`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Health {
-    /// `ok`, or `stopping`.
+    /// `ok`: one that stops takes no requests.
     pub status: &'static str,
     /// The model's sizes.
     pub model: crate::Config,

@@ -10,7 +10,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
-        mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, TrySendError},
+        mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -85,8 +85,6 @@ pub struct Counts {
     pub running: AtomicUsize,
     /// Requests that got an answer.
     pub answered: AtomicUsize,
-    /// Requests that found the queue full.
-    pub refused: AtomicUsize,
 }
 
 /// The engine: a thread that steps all running requests.
@@ -94,6 +92,8 @@ pub struct Batcher {
     queue: Option<SyncSender<Generation>>,
     thread: Option<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
+    /// Requests that may run and wait.
+    places: usize,
     /// What it counts.
     pub counts: Arc<Counts>,
 }
@@ -107,7 +107,7 @@ impl Batcher {
         queue: usize,
         grace: Duration,
     ) -> Self {
-        let (sender, receiver) = std::sync::mpsc::sync_channel(queue);
+        let (sender, receiver) = std::sync::mpsc::sync_channel(batch + queue);
         let (stop, counts) = (Arc::new(AtomicBool::new(false)), Arc::new(Counts::default()));
         let engine = Engine {
             model: Arc::clone(model),
@@ -118,21 +118,18 @@ impl Batcher {
             counts: Arc::clone(&counts),
         };
         let thread = thread::spawn(move || engine.run());
-        Self { queue: Some(sender), thread: Some(thread), stop, counts }
+        Self { queue: Some(sender), thread: Some(thread), stop, places: batch + queue, counts }
     }
 
     /// Puts a request into the queue; false if that is full, or the engine has stopped.
     pub fn submit(&self, generation: Generation) -> bool {
         let Some(queue) = &self.queue else { return false };
-        self.counts.waiting.fetch_add(1, Relaxed);
-        match queue.try_send(generation) {
-            Ok(()) => true,
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                self.counts.waiting.fetch_sub(1, Relaxed);
-                self.counts.refused.fetch_add(1, Relaxed);
-                false
-            }
+        let inside = self.counts.waiting.fetch_add(1, Relaxed) + self.counts.running.load(Relaxed);
+        if inside < self.places && queue.try_send(generation).is_ok() {
+            return true;
         }
+        self.counts.waiting.fetch_sub(1, Relaxed);
+        false
     }
 
     /// Takes no request any more, lets those that run end, and returns when the engine has.
@@ -199,6 +196,7 @@ impl Engine {
                 }
             };
             self.counts.waiting.fetch_sub(1, Relaxed);
+            self.counts.running.fetch_add(1, Relaxed);
             generations.push(generation);
         }
         true
@@ -215,6 +213,8 @@ impl Engine {
                 None if last.is_some_and(|last| last <= now) => Reason::Shutdown,
                 None => return !generation.gone.load(Relaxed),
             };
+            // Who has the answer may ask at once for the place.
+            self.counts.running.fetch_sub(1, Relaxed);
             generation.end(reason);
             self.counts.answered.fetch_add(1, Relaxed);
             false

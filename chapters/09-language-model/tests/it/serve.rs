@@ -1,43 +1,28 @@
 //! The server, spoken to over raw sockets by good clients and bad ones.
 
 use crate::talker::{self, talker};
+use lab::testing::{ask, rest, soon};
 use language_model::{
     generate::{Decoder, Sampling},
     serve::{Options, Server},
 };
 use serde_json::{Value, json};
 use std::{
-    io::{Read, Write},
-    net::TcpStream,
+    net::{Shutdown, TcpStream},
     sync::atomic::Ordering::Relaxed,
     thread,
     time::{Duration, Instant},
 };
 
-fn start(options: Options) -> Server {
+fn start(mut options: Options) -> Server {
     let (model, tokenizer) = talker();
     let decoder = Decoder::new(&model.config, &model.parameters).unwrap();
-    Server::start(decoder, tokenizer, Options { port: 0, ..options }).unwrap()
-}
-
-fn connect(server: &Server) -> TcpStream {
-    let stream = TcpStream::connect(server.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    stream
-}
-
-/// Everything until the server hangs up.
-fn rest(mut stream: TcpStream) -> String {
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer);
-    String::from_utf8_lossy(&answer).into_owned()
+    options.http.port = 0;
+    Server::start(decoder, tokenizer, options).unwrap()
 }
 
 fn send(server: &Server, bytes: &[u8]) -> String {
-    let mut stream = connect(server);
-    // The server may respond and hang up before it has read everything.
-    let _ = stream.write_all(bytes);
-    rest(stream)
+    rest(ask(server.address(), bytes))
 }
 
 fn request(line: &str, headers: &str, body: &str) -> Vec<u8> {
@@ -69,15 +54,6 @@ fn health(server: &Server) -> Value {
     json_of(&send(server, &request("GET /health", "", "")))
 }
 
-/// Waits until something holds, for ten seconds at most.
-fn soon(what: &str, mut holds: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(10);
-    while !holds() {
-        assert!(Instant::now() < until, "{what}");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// An answer that takes for ever, for a test's purposes: the likeliest token never ends the text.
 fn endless() -> Vec<u8> {
     post(&json!({"prompt": "a", "tokens": 100_000_000, "temperature": 0}))
@@ -101,15 +77,14 @@ fn an_answer_is_what_the_library_generates() {
     assert_eq!((&whole["text"], &whole["seed"]), (&json!(wanted), &json!(7)));
     assert!(whole["stop"] == "length" && whole["tokens"] == 60 || whole["stop"] == "end");
 
-    // The same in pieces, in chunks for HTTP/1.1 and without for HTTP/1.0.
+    // The same in pieces.
     body["stream"] = true.into();
     let new = post(&body);
     let old = String::from_utf8(new.clone()).unwrap().replace("HTTP/1.1", "HTTP/1.0");
-    for (request, chunked) in [(new, true), (old.into_bytes(), false)] {
+    for request in [new, old.into_bytes()] {
         let answer = send(&server, &request);
         assert!(answer.contains("Content-Type: text/event-stream\r\n"), "{answer}");
-        assert_eq!(answer.contains("Transfer-Encoding: chunked\r\n"), chunked);
-        assert_eq!(answer.ends_with("\r\n0\r\n\r\n"), chunked);
+        assert!(answer.contains("X-Accel-Buffering: no\r\n"), "a proxy hands each token on");
         let data = |line: &str| serde_json::from_str(line.strip_prefix("data: ")?).ok();
         let mut events: Vec<Value> = answer.lines().filter_map(data).collect();
         let end = events.pop().unwrap();
@@ -137,11 +112,7 @@ fn clients_at_once_get_the_answers_that_each_would_get_alone() {
     });
     assert_eq!(all, alone);
     // An answer is counted after its last byte: the client may be faster.
-    let late = Instant::now() + Duration::from_secs(10);
-    while server.counts().answered.load(Relaxed) < 16 && Instant::now() < late {
-        thread::sleep(Duration::from_millis(1));
-    }
-    assert_eq!(server.counts().answered.load(Relaxed), 16);
+    soon("all are answered", || server.counts().answered.load(Relaxed) == 16);
 }
 
 #[test]
@@ -151,7 +122,11 @@ fn the_page_needs_nothing_from_elsewhere() {
     assert_eq!(status(&page), 200);
     let body = parts(&page).1;
     assert!(body.starts_with("<!doctype html>") && body.contains("</html>"));
-    assert!(["http:", "https:", "src=", "@import", "url("].iter().all(|word| !body.contains(word)));
+    assert!(
+        ["http:", "https:", "src=", "@import", "url(", "('/", "(\"/"]
+            .iter()
+            .all(|word| !body.contains(word))
+    );
     assert!(page.contains("Content-Security-Policy: default-src 'none'"));
     let health = health(&server);
     assert_eq!((&health["status"], &health["model"]["context"]), (&json!("ok"), &json!(40)));
@@ -161,32 +136,20 @@ fn the_page_needs_nothing_from_elsewhere() {
 fn bad_requests_get_a_status_and_a_sentence() {
     let server = start(Options::default());
     let generate = |body: &str| request("POST /generate", "", body);
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let good = r#"{"prompt": "a", "tokens": 1}"#;
     for (bytes, wanted) in [
-        (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n".to_vec(), 400),
         (b"hello\r\n\r\n".to_vec(), 400),
-        (b"GET / HTTP/9.9\r\n\r\n".to_vec(), 400),
         (request("GET /nothing", "", ""), 404),
-        (request("GET /../../etc/passwd", "", ""), 404),
         (request("DELETE /generate", "", ""), 405),
         (request("GET /generate", "", ""), 405),
         (request("OPTIONS /generate", "Origin: http://localhost\r\n", ""), 405),
         (request("POST /generate", "Origin: http://evil.example\r\n", good), 403),
-        (request("POST /generate", "Origin: null\r\n", good), 403),
         (request("POST /generate", "Origin: http://localhost\r\n", good), 200),
-        (text(generate(good)).replace("localhost", "evil.example").into_bytes(), 421),
-        (text(generate(good)).replace("localhost", "[::1]:80").into_bytes(), 200),
-        (text(generate(good)).replace("Host: localhost\r\n", "").into_bytes(), 200),
         (generate(""), 400),
         (generate("{"), 400),
         (generate(r#"{"prompt": "a", "tokens": 1000000}"#), 400),
         (generate(&"[".repeat(60_000)), 400),
-        (request("POST /generate", "Content-Length: 5\r\n", good), 400),
-        (request("POST /generate", "Transfer-Encoding: chunked\r\n", good), 411),
-        (b"POST /generate HTTP/1.1\r\nContent-Length: 10000000\r\n\r\n".to_vec(), 413),
         (generate(&json!({"prompt": "x".repeat(10_000_000)}).to_string()), 413),
-        ([b"GET / HTTP/1.1\r\na: ".to_vec(), vec![b'b'; 20_000]].concat(), 431),
     ] {
         let answer = send(&server, &bytes);
         let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(100)]).into_owned();
@@ -196,63 +159,40 @@ fn bad_requests_get_a_status_and_a_sentence() {
             assert!(why.len() > 10, "{shown}: {why}");
         }
     }
-    // Half a request and the end of the connection: nothing to answer, and nothing left behind.
-    for half in [&b""[..], b"POST /gen", b"POST /generate HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"] {
-        connect(&server).write_all(half).unwrap();
-    }
+    assert!(parts(&send(&server, b"HEAD / HTTP/1.1\r\n\r\n")) == (200, ""));
     soon("all connections are closed", || server.open() == 0);
     assert_eq!(health(&server)["status"], "ok");
 }
 
 #[test]
-fn a_client_that_waits_for_a_word_before_its_body_gets_it() {
-    let server = start(Options::default());
-    let body = r#"{"prompt": "a", "tokens": 2}"#;
-    let all =
-        String::from_utf8(request("POST /generate", "Expect: 100-continue\r\n", body)).unwrap();
-    let (head, _) = all.split_once("\r\n\r\n").unwrap();
-    let mut stream = connect(&server);
-    stream.write_all(format!("{head}\r\n\r\n").as_bytes()).unwrap();
-    let mut word = [0; 25];
-    stream.read_exact(&mut word).unwrap();
-    assert_eq!(&word, b"HTTP/1.1 100 Continue\r\n\r\n");
-    stream.write_all(body.as_bytes()).unwrap();
-    assert_eq!(status(&rest(stream)), 200);
+fn a_client_that_has_ended_sending_gets_its_answer() {
+    let server = start(patient());
+    for stream in [false, true] {
+        let body = json!({"prompt": "a", "tokens": 300, "temperature": 0, "stream": stream});
+        let client = ask(server.address(), post(&body));
+        client.shutdown(Shutdown::Write).unwrap();
+        let answer = rest(client);
+        assert!(status(&answer) == 200 && answer.contains("\"tokens\":300"), "{answer}");
+    }
 }
 
 #[test]
-fn a_slow_client_is_told_so_and_keeps_no_one_waiting() {
-    let mut options = Options { connections: 2, ..Options::default() };
-    options.http.request = Duration::from_millis(300);
-    let server = start(options);
-    let idle = [connect(&server), connect(&server)];
-    soon("both are connected", || server.open() == 2);
-    // All places are taken by clients that say nothing.
-    let refused = send(&server, &request("GET /health", "", ""));
-    assert_eq!(status(&refused), 503, "{refused}");
-    assert!(refused.contains("Retry-After: 1\r\n") && refused.contains("too many connections"));
-    for stream in idle {
-        assert_eq!(status(&rest(stream)), 408);
+fn a_free_place_needs_no_queue() {
+    let server = start(Options { batch: 2, queue: 0, ..patient() });
+    let ask = || ask(server.address(), endless());
+    for _ in 0..3 {
+        let (first, second) = (ask(), ask());
+        soon("both run", || server.counts().running.load(Relaxed) == 2);
+        assert_eq!(status(&rest(ask())), 503);
+        drop((first, second));
+        soon("nothing runs", || server.counts().running.load(Relaxed) == 0);
     }
-    // A byte now and then is no way out.
-    let mut drip = connect(&server);
-    let began = Instant::now();
-    while drip.write_all(b"G").is_ok() && began.elapsed() < Duration::from_secs(30) {
-        thread::sleep(Duration::from_millis(20));
-    }
-    assert!(began.elapsed() < Duration::from_secs(20));
-    soon("the connection is closed", || server.open() == 0);
-    assert_eq!(health(&server)["status"], "ok");
 }
 
 #[test]
 fn a_full_queue_says_busy_and_a_client_that_goes_frees_its_place() {
     let server = start(Options { batch: 1, queue: 1, ..patient() });
-    let ask = || {
-        let mut stream = connect(&server);
-        stream.write_all(&endless()).unwrap();
-        stream
-    };
+    let ask = || ask(server.address(), endless());
     let first = ask();
     soon("the first one runs", || server.counts().running.load(Relaxed) == 1);
     let second = ask();
@@ -286,11 +226,11 @@ fn an_answer_ends_when_its_time_is_over() {
 
 #[test]
 fn the_end_lets_answers_end() {
-    let options = Options { batch: 1, grace: Duration::from_millis(300), ..patient() };
+    let mut options = Options { batch: 1, ..patient() };
+    options.http.grace = Duration::from_millis(300);
     let server = start(options);
     let ask = || {
-        let mut stream = connect(&server);
-        stream.write_all(&endless()).unwrap();
+        let stream = ask(server.address(), endless());
         thread::spawn(move || rest(stream))
     };
     let running = ask();
@@ -304,14 +244,4 @@ fn the_end_lets_answers_end() {
     assert_eq!(json_of(&running)["stop"], "shutdown");
     assert_eq!(status(&waiting), 503, "{waiting}");
     assert!(TcpStream::connect(address).is_err());
-}
-
-#[test]
-fn a_taken_port_is_an_error_with_a_way_out() {
-    let server = start(Options::default());
-    let (model, tokenizer) = talker();
-    let decoder = Decoder::new(&model.config, &model.parameters).unwrap();
-    let options = Options { port: server.address().port(), ..Options::default() };
-    let error = Server::start(decoder, tokenizer, options).err().unwrap().to_string();
-    assert!(error.contains("--port"), "{error}");
 }

@@ -20,11 +20,11 @@ impl Binder {
     ///
     /// # Errors
     /// If the book can't be built the first time, or no port is free.
-    pub fn serve(&self, port: u16) -> Result<()> {
+    pub fn serve(&self, port: u16, hosts: &[String]) -> Result<()> {
         // What changes while it is built is a change.
         let seen = self.newest();
         self.build()?;
-        let server = Server::start(&self.out, port)?;
+        let server = Server::start(&self.out, port, hosts)?;
         say(&format!("the book is at http://{}/ (Ctrl-C ends it)", server.address()));
         self.watch_since(seen, &server)
     }

@@ -3,7 +3,7 @@
 //! `FIXTURE_BOOK=DIR cargo test -p bookbinder --test it whole` leaves the book in DIR, for the browser.
 
 use crate::golden;
-use bookbinder::{Binder, links, notebook, page::of_chapter, serve::Server};
+use bookbinder::{Binder, links, notebook, page::of_chapter};
 use lab::{
     Chapter, Drawing, Error, Experiment, Figure, Key, Records, Samples, Table, TableData, Unit,
     machine::Machine,
@@ -13,7 +13,6 @@ use lab::{
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 /// What the command puts into the book for <digit-canvas>: here a script that says that there is no model.
@@ -659,27 +658,4 @@ fn files_that_are_not_as_they_should_be_stop_the_build() {
     let fixture = Fixture::new();
     fs::remove_file(fixture.path("book/src/09-demo/more.md")).unwrap();
     assert!(fixture.error().contains("more.md"));
-}
-
-#[test]
-fn a_changed_page_is_served_again() {
-    let fixture = Fixture::new();
-    let binder = fixture.binder();
-    binder.build().unwrap();
-    let server = Server::start(&binder.out, 0).unwrap();
-    let get = |path: &str| {
-        use std::io::{Read as _, Write as _};
-        let mut stream = std::net::TcpStream::connect(server.address()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    };
-    assert!(get("/09-demo/").contains("A demonstration"));
-    fixture.append("A new sentence.");
-    binder.build().unwrap();
-    server.changed();
-    assert!(get("/09-demo/").contains("A new sentence."));
-    assert!(get("/__version").ends_with('1'));
 }

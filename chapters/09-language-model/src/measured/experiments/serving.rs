@@ -247,7 +247,8 @@ fn served(rec: &mut Recorder) -> Result<()> {
     let tokenizer = any_tokenizer(config.vocabulary)?;
     let decoder = Decoder::new(&config, &untrained(config)?.parameters)?;
     let steps = by_batch(rec, &decoder)?;
-    let options = Options { port: 0, ..Options::default() };
+    let mut options = Options::default();
+    options.http.port = 0;
     let server = Server::start(decoder, tokenizer, options)?;
     for clients in BATCHES {
         let list: ParamList = &[("size", &name), ("clients", &clients)];
