@@ -543,11 +543,13 @@ mod tests {
             ("01-matmul", "matmul"),
             ("cpu-gpu", "cpu_gpu"),
             ("02-cpu_gpu", "cpu_gpu"),
+            ("2-c", "cpu_gpu"),
+            ("ma", "matmul"),
         ] {
             assert_eq!(named(&chapters, asked).map(|c| c.name).unwrap(), found, "{asked}");
         }
         let Err(error) = named(&chapters, "3") else { panic!("there is no chapter 3") };
-        assert_eq!(error.to_string(), "there is no chapter `3`; there are matmul, cpu_gpu");
+        assert_eq!(error.to_string(), "there is no chapter `3`; choose 01-matmul or 02-cpu-gpu");
     }
 
     #[test]
