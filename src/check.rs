@@ -275,7 +275,7 @@ impl<'a> Session<'a> {
             self.checker.verify(&self.selected, note, &mut |exercise, verified| match verified {
                 Ok(true) => say(&format!("{}: fails unsolved, passes solved", exercise.id())),
                 Ok(false) => {
-                    say(&format!("{}: passes solved; your own file is not judged", exercise.id()))
+                    say(&format!("{}: passes solved; your own file is not judged", exercise.id()));
                 }
                 Err(error) => {
                     say(&format!("{}: {error:#}", exercise.id()));

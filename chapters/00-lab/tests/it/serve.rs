@@ -66,7 +66,9 @@ fn answer(request: &Request, reply: &Reply, late: &Late) -> Result<(), Refused> 
         ("GET", "/huge") => reply.send(plain, HUGE, &mut std::io::repeat(b'x')),
         ("GET", "/parts") => {
             reply.begin(plain).unwrap();
-            ["one", "", "two"].iter().for_each(|part| reply.part(part.as_bytes()).unwrap());
+            for part in ["one", "", "two"] {
+                reply.part(part.as_bytes()).unwrap();
+            }
         }
         ("GET", "/late") => {
             late.asked.fetch_add(1, Relaxed);
