@@ -549,7 +549,7 @@ mod tests {
         assert!(options(&["--model", "vgg"]).unwrap_err().contains("transformer"));
         assert!(options(&["--optimizer", "lion"]).unwrap_err().contains("adamw"));
         assert!(options(&["--schedule", "step"]).unwrap_err().contains("cosine"));
-        assert!(options(&["--precision", "f8"]).unwrap_err().contains("f32, amp, bf16"));
+        assert!(options(&["--precision", "f8"]).unwrap_err().contains("f32, amp or bf16"));
         assert!(options(&["--epochs", "many"]).unwrap_err().contains("many"));
         for (flag, value) in [("--epochs", "0"), ("--batch", "0"), ("--lr", "-1"), ("--lr", "NaN")]
         {

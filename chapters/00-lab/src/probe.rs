@@ -73,10 +73,10 @@ pub fn ask_within(patience: Duration, program: &str, arguments: &[&str]) -> Opti
     answer(patience, Command::new(program).args(arguments))
 }
 
-/// [`ask_within`] of a program with more than arguments.
-pub(crate) fn answer(patience: Duration, program: &mut Command) -> Option<String> {
-    let mut child =
-        program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+/// [`ask_within`] of a program with more than arguments. It ends with this one.
+pub fn answer(patience: Duration, program: &mut Command) -> Option<String> {
+    let program = program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = tied(program).spawn().ok()?;
     let mut pipe = child.stdout.take()?;
     let (send, receive) = mpsc::channel();
     let reader = thread::Builder::new().spawn(move || {

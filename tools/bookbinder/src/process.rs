@@ -2,7 +2,7 @@
 
 use crate::terminal::plain;
 use anyhow::{Context, Result, anyhow};
-use lab::probe::tied;
+use lab::probe::{answer, tied};
 use serde_json::Value;
 use std::{
     env,
@@ -23,8 +23,8 @@ pub fn cargo() -> Command {
 pub fn target(root: &Path) -> PathBuf {
     let mut asked = cargo();
     asked.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(root);
-    let told = asked.stderr(Stdio::null()).output().ok();
-    let told: Option<Value> = told.and_then(|told| serde_json::from_slice(&told.stdout).ok());
+    let told = answer(Duration::from_secs(10), &mut asked);
+    let told: Option<Value> = told.and_then(|told| serde_json::from_str(&told).ok());
     let folder = told.as_ref().and_then(|told| told["target_directory"].as_str());
     folder.map_or_else(|| root.join("target"), PathBuf::from)
 }
