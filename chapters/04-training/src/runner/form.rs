@@ -101,7 +101,9 @@ impl Form {
     fn ink_of(&self, image: &Grey) -> Option<Grey> {
         let sign = if self.ink > self.paper { 1.0 } else { -1.0 };
         let paper = median(image.border().collect());
-        let over = |level: f32| sign * (level - paper);
+        // Four times the median distance from the median holds noise that is spread evenly, or normally nearly always.
+        let noise = 4.0 * median(image.border().map(|level| (level - paper).abs()).collect());
+        let over = |level: f32| sign * (level - paper) - noise;
         let full = image.levels.iter().map(|level| over(*level)).fold(0.0, f32::max);
         let levels = image.levels.iter().map(|level| (over(*level) / full).max(0.0)).collect();
         (full > CONTRAST).then_some(Grey { levels, ..*image })
