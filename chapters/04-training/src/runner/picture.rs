@@ -477,8 +477,8 @@ mod tests {
         }
         let mean = sum / (test.len() - refused.len()) as f32;
         assert!(mean < 0.02 && worst < 0.12, "{mean} {worst}");
-        // Seven of a thousand are half again as wide as they are high.
-        let wide = |said: &String| said.contains("far wider than a digit");
-        assert!(refused.len() <= 4 && refused.iter().all(wide), "{refused:?}");
+        // Four of a thousand are half again as wide as they are high, and the bars of two 5s lie far from the rest.
+        let known = |said: &String| said.contains("far wider") || said.contains("2 pieces");
+        assert!(refused.len() <= 4 && refused.iter().all(known), "{refused:?}");
     }
 }

@@ -55,65 +55,72 @@ fn with(page: &GrayImage, change: impl Fn(u32, u32, f32) -> f32) -> GrayImage {
     })
 }
 
+/// What is around a digit: the level of a pixel, told its column, its row and what it was. The digit is in 120..280.
+type Around = fn(f32, f32, f32) -> f32;
+const AROUND: [(&str, Around); 32] = [
+    ("weak squares", |x, y, l| put((x % 20.0).min(y % 20.0) < 1.0, l * 0.85, l)),
+    ("black squares", |x, y, l| put((x % 25.0).min(y % 25.0) < 1.0, 0.0, l)),
+    ("light squares", |x, y, l| put((x % 40.0).min(y % 40.0) < 1.0, 200.0, l)),
+    ("a frame 1 0", |x, y, l| put(rim(x, y) < 1.0, 0.0, l)),
+    ("a frame 12 0", |x, y, l| put(rim(x, y) < 12.0, 0.0, l)),
+    ("a frame with a margin", |x, y, l| put((8.0..10.0).contains(&rim(x, y)), 0.0, l)),
+    ("a field", |x, y, l| put((70.0..73.0).contains(&rim(x, y)), 20.0, l)),
+    ("nested frames", |x, y, l| put([0, 10, 20, 50].contains(&(rim(x, y) as u8)), 0.0, l)),
+    ("a box", |x, y, l| put(y > 60.0 && (60.0..63.0).contains(&rim(x, y.max(200.0))), 0.0, l)),
+    ("a circle", |x, y, l| put((far(x, y) - 160.0).abs() < 3.0, 20.0, l)),
+    ("a line below", |x, y, l| put(rim(x, 200.0) > 90.0 && (312.0..318.0).contains(&y), 20.0, l)),
+    ("a short line", |x, y, l| put(rim(x, 200.0) > 150.0 && (312.0..320.0).contains(&y), 20.0, l)),
+    ("a thick line", |x, y, l| put(rim(x, 200.0) > 90.0 && (308.0..324.0).contains(&y), 20.0, l)),
+    ("a line above", |x, y, l| put(rim(x, 200.0) > 90.0 && (76.0..82.0).contains(&y), 20.0, l)),
+    ("a ruled line", |_, y, l| put((330.0..332.0).contains(&y), 60.0, l)),
+    ("a dot", |x, y, l| put(f32::hypot(x - 305.0, y - 270.0) < 10.0, 20.0, l)),
+    ("a large dot", |x, y, l| put(f32::hypot(x - 315.0, y - 260.0) < 20.0, 20.0, l)),
+    ("a strip 3", |x, _, l| put(x < 3.0, 0.0, l)),
+    ("a strip 30", |x, _, l| put(x < 30.0, 0.0, l)),
+    ("a strip below 30", |_, y, l| put(y >= 370.0, 0.0, l)),
+    ("half black", |x, _, l| put(x < 100.0, 0.0, l)),
+    ("a wedge of shadow", |x, y, l| put(x + y < 350.0, l * 0.55, l)),
+    ("an oblique shadow", |x, y, l| put(x + 0.36 * y < 260.0, l * 0.4, l)),
+    ("half in shadow 0.4", |x, _, l| put(x < 200.0, l * 0.4, l)),
+    ("an ellipse", |x, y, l| put(f32::hypot((x - 20.0) / 1.3, y - 220.0) < 140.0, l * 0.55, l)),
+    ("a large ellipse of shadow", |x, y, l| put(far(x, 1.2 * y) < 180.0, l * 0.55, l)),
+    ("a soft shadow", |x, y, l| l * (0.4 + 0.6 * ((x + 0.3 * y - 180.0) / 80.0).clamp(0.0, 1.0))),
+    ("a lamp", |x, y, l| l * (0.4 + 0.6 * (-far(x, y).powi(2) / 16000.0).exp())),
+    ("a band of shadow", |x, _, l| put((150.0..230.0).contains(&x), l * 0.55, l)),
+    ("two shadows", |x, _, l| put(rim(x, 200.0) < 110.0, l * 0.4, l)),
+    ("a finger", |x, y, l| put(f32::hypot(x - 220.0, (y - 230.0).min(0.0)) < 35.0, l * 0.4, l)),
+    ("grey with a margin", |x, y, l| if rim(x, y) < 20.0 { 255.0 } else { l * 0.7 }),
+];
+
+/// This level where it `is`, else the old one.
+fn put(is: bool, level: f32, old: f32) -> f32 {
+    if is { level } else { old }
+}
+
+/// How far a pixel is from the page's border.
+fn rim(x: f32, y: f32) -> f32 {
+    x.min(y).min(399.0 - x).min(399.0 - y)
+}
+
+/// How far it is from the middle.
+fn far(x: f32, y: f32) -> f32 {
+    f32::hypot(x - 200.0, y - 200.0)
+}
+
 /// Pages around a digit, with their names.
 fn surroundings(digit: &[u8]) -> Vec<(String, GrayImage)> {
-    const DARK: [u8; 2] = [255, 20];
-    let plain = page(digit, 224, (88, 88), DARK);
-    let mut pages = vec![
-        ("at the edge".to_owned(), page(digit, 224, (-28, -28), DARK)),
-        ("light on dark".to_owned(), page(digit, 224, (88, 88), [20, 240])),
-        ("pencil".to_owned(), page(digit, 224, (88, 88), [240, 150])),
-        (
-            "squared".to_owned(),
-            with(
-                &plain,
-                |x, y, level| {
-                    if x % 20 == 0 || y % 20 == 0 { level * 0.85 } else { level }
-                },
-            ),
-        ),
-        (
-            "a frame with a margin".to_owned(),
-            with(&plain, |x, y, level| {
-                let at = |p: u32| p.min(399 - p);
-                if (8..10).contains(&at(x).min(at(y))) { 0.0 } else { level }
-            }),
-        ),
-        (
-            "a wedge of shadow".to_owned(),
-            with(&plain, |x, y, level| if x + y < 350 { level * 0.55 } else { level }),
-        ),
-    ];
-    for (wide, grey) in [(1, 0.0), (3, 0.0), (1, 128.0), (3, 128.0), (12, 0.0)] {
-        pages.push((
-            format!("a frame {wide} {grey}"),
-            with(
-                &plain,
-                |x, y, level| {
-                    if x.min(y).min(399 - x).min(399 - y) < wide { grey } else { level }
-                },
-            ),
-        ));
-    }
-    for wide in [3, 8, 30] {
-        pages.push((
-            format!("a strip {wide}"),
-            with(&plain, |x, _, level| if x < wide { 0.0 } else { level }),
-        ));
-        pages.push((
-            format!("a strip below {wide}"),
-            with(&plain, |_, y, level| if y >= 400 - wide { 0.0 } else { level }),
-        ));
-    }
-    for dim in [0.4, 0.55, 0.7, 0.8] {
-        pages.push((
-            format!("half in shadow {dim}"),
-            with(&plain, |x, _, level| if x < 200 { level * dim } else { level }),
-        ));
-        pages.push((
-            format!("a third in shadow {dim}"),
-            with(&plain, |_, y, level| if y > 260 { level * dim } else { level }),
-        ));
+    let plain = page(digit, 224, (88, 88), [255, 20]);
+    let around = |(name, change): &(&str, Around)| {
+        (name.to_string(), with(&plain, |x, y, level| change(x as f32, y as f32, level)))
+    };
+    let mut pages: Vec<_> = AROUND.iter().map(around).collect();
+    for (name, at, levels) in [
+        ("at the edge", -28, [255, 20]),
+        ("light on dark", 88, [20, 240]),
+        ("pencil", 88, [240, 150]),
+        ("weak pencil", 88, [160, 140]),
+    ] {
+        pages.push((name.to_owned(), page(digit, 224, (at, at), levels)));
     }
     // As a reader's own canvas of 28×28 has it, or one of 30.
     let original = GrayImage::from_raw(28, 28, digit.to_vec()).unwrap();
@@ -123,10 +130,7 @@ fn surroundings(digit: &[u8]) -> Vec<(String, GrayImage)> {
             *small.get_pixel_checked(x + 2, y + 2).unwrap_or(&Luma([0]))
         });
         pages.push((format!("light in the corner of {side}"), drawn.clone()));
-        pages.push((
-            format!("dark in the corner of {side}"),
-            with(&drawn, |_, _, level| 255.0 - level),
-        ));
+        pages.push((format!("dark in it {side}"), with(&drawn, |_, _, level| 255.0 - level)));
     }
     pages.insert(0, ("plain".to_owned(), plain));
     pages
@@ -141,12 +145,14 @@ fn an_image_of_an_idx_file_is_read_as_in_training_and_a_page_is_made_like_it() {
         image[from(at / 28) as usize * 28 + from(at % 28) as usize]
     };
     let all = |of: &dyn Fn(usize) -> u8| (0..784).map(of).collect::<Vec<u8>>();
+    let noise = |at: usize| (at as u32).wrapping_mul(2_654_435_761).rotate_left(9) as u8 % 60;
     let grey = |i: usize, level: u8| level.max(30 + (i * 7 % 31) as u8);
     let sets = [
         changed("plain", |_, image| image.to_vec()),
         changed("inverted", |_, image| all(&|at| 255 - image[at])),
         changed("enlarged", |_, image| all(&|at| enlarged(image, at))),
         changed("grey", |i, image| all(&|at| grey(i, image[at]))),
+        changed("noisy", |i, image| all(&|at| image[at].max(noise(i * 784 + at)))),
         changed("transposed", |_, image| all(&|at| image[cross(at)])),
         changed("mirrored", |_, image| all(&|at| image[at / 28 * 28 + 27 - at % 28])),
     ];
@@ -209,7 +215,7 @@ fn nothing_sure_and_wrong(model: &Classifier, folder: &TempDir) {
         }
     }
     let [plain, _, missed] = counts["plain"];
-    let near = |[right, _, wrong]: &[usize; 3]| *right + 4 >= plain && *wrong <= missed;
+    let near = |[right, _, wrong]: &[usize; 3]| *right + 4 >= plain && *wrong <= missed + 1;
     assert!(counts.values().all(near), "{counts:#?}");
 }
 
@@ -233,6 +239,8 @@ fn what_is_no_digit_is_refused_and_so_is_a_page_for_a_model_of_other_things() {
             .contains("wider")
     );
     assert!(said(&model, paper(&|x, _| x < 170)).contains("no ink"));
+    assert!(said(&model, paper(&|x, y| rim(x as f32, y as f32) > 50.0)).contains("a block"));
+    assert!(said(&model, paper(&|x, y| x % 25 == 0 || y % 25 == 0)).contains("border"));
     // Classes by texture: nothing that a pen could write.
     let stripe = |i: usize, at: usize| if (at / (1 + i % 10)).is_multiple_of(2) { 200 } else { 9 };
     let image = |i: usize| (0..784).map(move |at| stripe(i, at));
