@@ -17,6 +17,8 @@ const SPECK: f32 = 1.0 / 30.0;
 const WIDE: f32 = 1.5;
 /// What is shorter than this part of the digit, and does not touch it, is a dot or a comma.
 const DOT: f32 = 0.3;
+/// Pieces as high as this part of all ink are no parts of a digit that lie beside each other.
+const BESIDE: f32 = 0.6;
 /// Of what reaches the page's border, this part of its shorter side and more is no stroke.
 const NARROW: f32 = 0.1;
 /// Ways through a page, in columns and rows.
@@ -277,6 +279,17 @@ fn alone(page: &Grey, mut pieces: Vec<Piece>) -> Vec<Piece> {
             !(line && rows_apart > cut
                 || dot && rows_apart.max(apart(&piece.columns, &columns)) > cut)
         });
+    }
+    // Two as high as each other, one beside the other, are two digits, however near; a removed line's gap is less.
+    let rows = pieces.iter().map(|piece| &piece.rows);
+    let top = rows.clone().map(|rows| rows.start).min().unwrap_or(0);
+    let highest = rows.map(|rows| rows.end - top).max().unwrap_or(0);
+    let tall = |one: &&Piece| !one.is_flat() && one.rows.len() as f32 > BESIDE * highest as f32;
+    let tall: Vec<&Piece> = pieces.iter().filter(tall).collect();
+    let gap = 1 + highest as isize / 80;
+    let beside = |one: &&Piece| tall.iter().any(|two| apart(&one.columns, &two.columns) > gap);
+    if tall.iter().any(beside) {
+        return pieces;
     }
     pieces = joined(page, pieces);
     // Crooked lines, dots and commas.

@@ -205,7 +205,13 @@ fn nothing_sure_and_wrong(model: &Classifier, folder: &TempDir) {
         }
         let two = page(DRAWN.test.image(i), 160, (30, 30), [255, 20]);
         let other = |x, y| page(DRAWN.test.image(i + 1), 160, (x, y), [255, 20]);
-        for (x, y) in [(200, 30), (180, 35), (30, 190)] {
+        // The last is one pixel of the digits' own size to the right of the first's ink.
+        let columns = |i: usize| {
+            let inked = |x: &i64| (0..28).any(|y| DRAWN.test.image(i)[y * 28 + *x as usize] > 40);
+            (0..28).filter(inked).collect::<Vec<_>>()
+        };
+        let near = 30 + (columns(i)[columns(i).len() - 1] + 2 - columns(i + 1)[0]) * 160 / 28;
+        for (x, y) in [(200, 30), (180, 35), (30, 190), (near, 30)] {
             let other = other(x, y);
             let both = with(&two, |x, y, level| level.min(f32::from(other.get_pixel(x, y).0[0])));
             both.save(&file).unwrap();
