@@ -156,6 +156,7 @@ def nothing_remains():
     """Whatever ends `notebooks run` or the program that it starts, the kernel and its cell end too."""
     codes = ('println!("{}", std::process::id());', "loop { std::hint::black_box(1); }")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in codes])
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # below nohup the programs would ignore it, and be waited for
     for way in ("SIGINT", "SIGTERM", "SIGHUP", "SIGKILL", "the end of the input"):
         command = [sys.executable, os.path.join(FOLDER, "execute.py"), ".", str(LIMIT)]
         program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
