@@ -37,6 +37,8 @@ impl<D: Engine> Sets<D> {
         let train = if settings.augment { train.with_bytes(learn) } else { train };
         let held = held_out.as_ref().map(|held| Resident::new(dev, held)).transpose()?;
         let on_device = Resident::new(dev, test)?;
+        let level = learn.mean_and_deviation().0;
+        let learned = (0..learn.len()).map(|i| learn.image(i)).collect();
         let mut doubts = Vec::new();
         let all =
             [("training", Some(learn)), ("validation", held_out.as_ref()), ("test", Some(test))];
@@ -44,8 +46,8 @@ impl<D: Engine> Sets<D> {
             something_to_see(name, split)?;
             doubts.extend(missing(name, split));
             if name != "training" {
-                doubts.extend(negative(name, split, learn));
-                doubts.extend(known(name, split, learn));
+                doubts.extend(negative(name, split, level));
+                doubts.extend(known(name, split, &learned));
             }
         }
         Ok(Self { train, held, test: on_device, doubts })
@@ -84,18 +86,17 @@ fn something_to_see(name: &str, split: &Split) -> Result<()> {
     Ok(())
 }
 
-/// Says if these images are light where those that are learned from are dark, or the other way round.
-fn negative(name: &str, split: &Split, learn: &Split) -> Option<String> {
-    let third = |split: &Split| (3.0 * split.mean_and_deviation().0) as i32;
-    (third(split) - third(learn)).abs().ge(&2).then(|| {
-        let [theirs, ours] = [split, learn].map(|all| if third(all) > 0 { "light" } else { "dark" });
+/// Says if these images are light where those that are learned from, of this mean level, are dark, or the other way round.
+fn negative(name: &str, split: &Split, learned: f32) -> Option<String> {
+    let thirds = [split.mean_and_deviation().0, learned].map(|mean| (3.0 * mean) as i32);
+    (thirds[0] - thirds[1]).abs().ge(&2).then(|| {
+        let [theirs, ours] = thirds.map(|third| if third > 0 { "light" } else { "dark" });
         format!("the {name} images are {theirs} and the training images {ours}; turn one of them into its negative")
     })
 }
 
 /// Says if more than one in a hundred of these images is one of those that are learned from.
-fn known(name: &str, split: &Split, learn: &Split) -> Option<String> {
-    let learned: HashSet<&[u8]> = (0..learn.len()).map(|i| learn.image(i)).collect();
+fn known(name: &str, split: &Split, learned: &HashSet<&[u8]>) -> Option<String> {
     let known = (0..split.len()).filter(|i| learned.contains(split.image(*i))).count();
     (100 * known > split.len()).then(|| {
         format!(

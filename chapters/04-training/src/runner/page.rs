@@ -83,9 +83,10 @@ fn is_even(ink: &Grey, piece: &Piece) -> bool {
 
 /// The level of the paper at each pixel.
 ///
-/// As hole filling by a reconstruction from the border does (Soille, *Morphological Image Analysis*, 2003, section 6.3), but
-/// along straight ways, so that a digit on squared paper stays. Paper is what has straight ways to the border on which nothing is lighter: both ways along a line (ruled and squared
-/// lines, strips, frames), or one way if it is wider than a stroke (shadows, a desk).
+/// Paper is what has straight ways to the border on which nothing is lighter: both ways along a line (ruled and squared lines,
+/// strips, frames), or one way if it is wider than a stroke (shadows, a desk). Hole filling by a reconstruction from the border
+/// (Soille, *Morphological Image Analysis*, 2003, section 6.3) does so along any way; along straight ones a digit on squared
+/// paper stays.
 fn paper(page: &Grey) -> Vec<f32> {
     let reach = (NARROW * page.width.min(page.height) as f32 / 2.0) as usize;
     let wide = windows(&windows(page, reach, f32::max), reach, f32::min);

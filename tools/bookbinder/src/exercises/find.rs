@@ -1,7 +1,7 @@
 //! All exercises, in the order of the pages, and those that a reader names.
 
 use super::exercise::Exercise;
-use crate::{manifest::package_name, text};
+use crate::{disk, manifest::package_name, text};
 use anyhow::{Result, anyhow};
 use lab::names;
 use std::{fmt::Write as _, fs, path::Path};
@@ -44,13 +44,8 @@ pub fn all(root: &Path) -> Result<Vec<Exercise>> {
 
 /// The names of the folders in a folder, sorted; none if it is not there.
 pub fn folders(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .filter(|entry| entry.path().is_dir())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    names
+    let inner = disk::entries(folder).unwrap_or_default().into_iter().filter(|path| path.is_dir());
+    inner.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect()
 }
 
 /// The names of the exercises that a chapter's pages quote, in the order of the table of contents.
