@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use lab::{
     Chapter, Device, Experiment, Records, chapter, contribution,
-    machine::{Machine, warn_of_development},
+    machine::{Machine, warn_if_unoptimised},
     names,
     out::say,
     progress::Progress,
@@ -100,7 +100,7 @@ impl Measure {
             Budget::Full => lab::Budget::Full,
         };
         let chosen = choose(&chapters, &self.what, budget)?;
-        warn_of_development();
+        warn_if_unoptimised();
         let device = Device::choose(self.device.as_deref(), training::gpus())?;
         if let Some(python) = &self.peers {
             backprop::peers::ask(python);

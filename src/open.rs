@@ -13,7 +13,7 @@ use bookbinder::{Binder, serve::Server};
 use clap::Args;
 use lab::{
     Budget, Chapter, Device, Experiment, Records, doctor,
-    machine::{Machine, warn_of_development},
+    machine::{Machine, warn_if_unoptimised},
     out::say,
     record,
     serve::host_name,
@@ -60,7 +60,7 @@ impl Default for Open {
 impl Open {
     /// Runs the course.
     pub fn run(self, data: Option<&Path>) -> Result<()> {
-        warn_of_development();
+        warn_if_unoptimised();
         let at = Opening::new(&self, data)?;
         say(&at.timed("1/4 This machine"));
         say(&format!("    {}", summary(&at.machine, &doctor::examine(data))));

@@ -6,7 +6,7 @@ use crate::{
 };
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, value_parser};
-use lab::{Device, data, limits, machine::warn_of_development, names, out::say};
+use lab::{Device, data, limits, machine::warn_if_unoptimised, names, out::say};
 use language_model::product::Numbers;
 use multi_gpu::{
     Rank,
@@ -224,7 +224,7 @@ impl Train {
         if !job.resume && self.run.is_none() {
             job.folder = fresh(runs, "gpt")?;
         }
-        warn_of_development();
+        warn_if_unoptimised();
         stop::watch()?;
         gpt::train(&job, &mut stop::asked)
     }
@@ -304,7 +304,7 @@ impl Train {
             config.run = Some(fresh(Path::new(RUNS), config.settings.model.name())?);
         }
         if !quiet {
-            warn_of_development();
+            warn_if_unoptimised();
         }
         let (mut terminal, mut silent) = (Terminal::new(&stop), Quiet(&stop));
         let shown: &mut dyn Watcher =

@@ -181,10 +181,8 @@ pack() {
     fi
     cp "${BASH_SOURCE[0]}" "$dir/harvest.sh" 2>/dev/null || true
 
-    local profile=${HARVEST_PROFILE:-release} folder=${HARVEST_PROFILE:-release}
-    [ "$profile" != dev ] || folder=debug
-    cargo build --profile "$profile" "${features[@]}" || fail 'the command does not build'
-    carry "$target/$folder/throughput" "$dir/throughput"
+    cargo build "${features[@]}" || fail 'the command does not build'
+    carry "$target/debug/throughput" "$dir/throughput"
     # With the command among the packages its crates serve the tests, too: the features are the same.
     local package
     if [ -z "${HARVEST_NO_TESTS:-}" ]; then
@@ -196,7 +194,7 @@ pack() {
     # What is looked for by its full path: PyTorch's programs, and what kernels include that are compiled while it runs.
     local paths=("$PWD"/chapters/*/peers/*.py)
     [ ${#features[@]} -eq 0 ] || paths+=("$CUDA_PATH"/include/cuda_fp16.{h,hpp} "$CUDA_PATH"/include/nv
-        "$(cd "$target" && pwd)/$folder"/build/dfdx-*/out/*.cuh)
+        "$(cd "$target" && pwd)"/debug/build/dfdx-*/out/*.cuh)
     tar -cJPhf "$dir/paths.tar.xz" "${paths[@]}" || fail 'the headers of dfdx are not there'
     reader=hashes state='' budget='' machine='' steps >"$dir/hashes" || exit 1
     local ledger
@@ -221,7 +219,7 @@ pack() {
 test_of() {
     local package=$1
     shift
-    cargo test --no-run --profile "$profile" -p throughput -p "$package" "${features[@]}" "$@" --message-format=json 2>/dev/null |
+    cargo test --no-run -p throughput -p "$package" "${features[@]}" "$@" --message-format=json 2>/dev/null |
         grep -E "[#/]$package@" | grep -oE '"executable":"[^"]+"' | tail -n 1 | cut -d'"' -f4
 }
 

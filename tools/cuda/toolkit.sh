@@ -2,7 +2,7 @@
 # Puts the CUDA 13.0 toolkit into a folder, without root and without a GPU.
 #
 #     eval "$(tools/cuda/toolkit.sh ~/.cache/throughput/cuda)"
-#     cargo build --release --features cuda
+#     cargo build --features cuda
 #
 # The parts come from NVIDIA's own packages on PyPI. What is there already is left alone, so the
 # same line goes into a shell's start-up file. Progress goes to stderr, `export` lines to stdout.

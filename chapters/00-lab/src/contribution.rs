@@ -9,7 +9,7 @@ mod forms;
 use crate::{
     Chapter, Error, Records, Result, Unit,
     files::open_regular,
-    machine::{Machine, VARIABLES, is_development},
+    machine::{Machine, VARIABLES, is_unoptimised},
     record::{self, ChapterRecord, Run, Value},
 };
 use forms::MOST_PARTS;
@@ -254,9 +254,9 @@ fn unknown(kind: &str, name: &str) -> Error {
 
 /// Numbers of a build that is not optimised say nothing about a machine.
 fn check_build(run: &Run) -> Result<()> {
-    if is_development(&run.flags) {
+    if is_unoptimised(&run.flags) {
         return Err(Error::Message(format!(
-            "{} was measured by a development build ({}); measure it again with `cargo run --release -- measure {}`",
+            "{} was measured by a build that is not optimised ({}); measure it again with `cargo run -- measure {}`",
             run.experiment, run.flags, run.experiment
         )));
     }
@@ -400,7 +400,7 @@ fn command(run: &Run) -> String {
         }
     }
     let (key, budget) = (&run.experiment, &run.budget);
-    format!("{before}cargo run --release{build} -- measure {key} --budget {budget}{after}")
+    format!("{before}cargo run{build} -- measure {key} --budget {budget}{after}")
 }
 
 /// Whether `name` can be a machine's: a folder's name on every system that leads nowhere else, and one that can be read.

@@ -9,7 +9,7 @@ use std::{env, fs};
 
 pub(crate) use nvidia::{NvidiaGpu, cuda_toolkit, nvidia_gpus};
 pub(crate) use provenance::VARIABLES;
-pub use provenance::{Provenance, is_development, is_the_command, warn_of_development};
+pub use provenance::{Provenance, is_the_command, is_unoptimised, warn_if_unoptimised};
 
 /// A machine, as `machine.json` keeps it.
 // ANCHOR: machine

@@ -3,7 +3,6 @@
 use crate::disk;
 use anyhow::{Context, Result};
 use std::{
-    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
@@ -37,10 +36,9 @@ pub fn chapter_crates(root: &Path) -> Result<Vec<ChapterCrate>> {
     Ok(disk::entries(&root.join("chapters"))?.into_iter().filter_map(named).collect())
 }
 
-/// Cargo's settings for what a notebook loads, from the course's own manifest: every crate at the level that the release
-/// profile gives it, and the chapters, which are dependencies there, and the cells at the level of that profile
-/// itself: what a reader measures in a cell is a release build. `level` replaces the latter, as Cargo's variable
-/// `CARGO_PROFILE_RELEASE_OPT_LEVEL` does.
+/// Cargo's settings for what a notebook loads, from the course's own manifest: every crate at the level that it has there,
+/// the chapters, which are dependencies of a notebook, and the cells at the level of the profile itself, so that a cell
+/// measures what the command does. `level` replaces the latter.
 ///
 /// # Errors
 /// If the manifest is no TOML.
@@ -50,44 +48,30 @@ pub fn notebook_profile<'c>(
     chapters: impl IntoIterator<Item = &'c str>,
 ) -> Result<String> {
     let manifest: Table = manifest.parse().context("the course's Cargo.toml is damaged")?;
-    let release = manifest.get("profile").and_then(|all| all.get("release"));
-    let level_of = |of: Option<&Value>| of?.get("opt-level").map(Value::to_string);
-    let given = level.map(|level| match level.parse() {
-        Ok(number) => Value::Integer(number).to_string(),
-        Err(_) => Value::from(level).to_string(),
-    });
-    let own = given.or_else(|| level_of(release)).unwrap_or_else(|| "3".to_owned());
-    let packages = release.and_then(|all| all.get("package")).and_then(Value::as_table);
-    let named = |name: &str| packages?.get(name);
-    let parts = |of: Option<&Value>| {
-        let parts = of.and_then(|all| all.get("codegen-units")).and_then(Value::as_integer);
-        format!("codegen-units = {}\n", parts.unwrap_or(16)) // as many as a release build has
+    let course = manifest.get("profile").and_then(|all| all.get("dev")).and_then(Value::as_table);
+    let mut dev = course.cloned().unwrap_or_default();
+    let own = match level {
+        Some(level) => level.parse().map_or_else(|_| Value::from(level), Value::Integer),
+        None => dev.get("opt-level").cloned().unwrap_or(Value::Integer(3)),
     };
-    let unchecked = "debug-assertions = false\noverflow-checks = false\n";
+    let mut packages = dev.get("package").and_then(Value::as_table).cloned().unwrap_or_default();
+    let mut set = |name: &str, key: &str, value: Value| {
+        let settings = packages.entry(name).or_insert_with(|| Table::new().into());
+        settings.as_table_mut().map(|settings| settings.entry(key).or_insert(value).clone())
+    };
+    for chapter in chapters {
+        set(chapter, "opt-level", own.clone());
+    }
+    set("*", "codegen-units", Value::Integer(1));
     // A cell is compiled anew with all that the cells before it have defined and with a variable for each of theirs: in four
     // parts that takes two cores two thirds of the time. The parts need thin LTO between them (`false` is that), or nothing is
     // inlined from one into another, and a cell measures other code, up to sixty times as slow.
-    let mut out = format!(
-        "[profile.dev]\nopt-level = {own}\nlto = false\ncodegen-units = 4\nincremental = false\n{unchecked}"
-    );
-    let mut package = |name: &str, level: Option<String>, settings: &str| {
-        let _ = write!(out, "\n[profile.dev.package.\"{name}\"]\n");
-        let _ = write!(out, "opt-level = {}\n{settings}", level.as_ref().unwrap_or(&own));
-    };
-    let all = named("*");
-    // In one part: thin LTO between sixteen would cost more than it gives.
-    package("*", level_of(all), &format!("codegen-units = 1\n{unchecked}"));
-    let chapters: Vec<&str> = chapters.into_iter().collect();
-    for chapter in &chapters {
-        package(chapter, level_of(named(chapter)), &parts(named(chapter)));
-    }
-    for (name, settings) in packages.into_iter().flatten() {
-        let level = level_of(Some(settings));
-        if name != "*" && level.is_some() && !chapters.contains(&name.as_str()) {
-            package(name, level, "");
-        }
-    }
-    Ok(out)
+    dev.insert("codegen-units".to_owned(), Value::Integer(4));
+    dev.insert("lto".to_owned(), Value::Boolean(false));
+    dev.insert("opt-level".to_owned(), own);
+    dev.insert("package".to_owned(), packages.into());
+    let profile = Table::from_iter([("dev".to_owned(), Value::from(dev))]);
+    Ok(Table::from_iter([("profile".to_owned(), Value::from(profile))]).to_string())
 }
 
 #[cfg(test)]
@@ -95,32 +79,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_notebook_compiles_as_the_release_profile_says() {
-        let manifest = "[profile.release]\nlto = \"off\"\n[profile.release.package.\"*\"]\nopt-level = 1\n\
-                        [profile.release.package]\ngemm.opt-level = 3\nmatmul.opt-level = \"s\"\nlab.codegen-units = 1\n";
-        let config: Table =
-            notebook_profile(manifest, None, ["lab", "matmul"]).unwrap().parse().unwrap();
-        let dev = &config["profile"]["dev"];
+    fn a_notebook_compiles_as_the_course_does() {
+        let manifest = "[profile.dev]\nlto = \"off\"\noverflow-checks = false\ncodegen-units = 1\n\
+                        [profile.dev.package.\"*\"]\nopt-level = 0\n[profile.dev.package]\n\
+                        gemm.opt-level = 3\nmatmul.opt-level = \"s\"\n";
+        let read = |manifest: &str, level| {
+            let config = notebook_profile(manifest, level, ["lab", "matmul"]).unwrap();
+            config.parse::<Table>().unwrap()["profile"]["dev"].clone()
+        };
+        let dev = read(manifest, None);
         // Cells in parts, with what inlines across them.
-        assert_eq!((dev["lto"].as_bool(), dev["opt-level"].as_integer()), (Some(false), Some(3)));
-        assert_eq!(dev["debug-assertions"].as_bool(), Some(false));
-        assert_eq!(dev["incremental"].as_bool(), Some(false));
-        let level = |name: &str| dev["package"][name]["opt-level"].to_string();
         assert_eq!(
-            [level("*"), level("gemm"), level("matmul"), level("lab")],
-            ["1", "3", "\"s\"", "3"]
+            (dev["lto"].as_bool(), dev["codegen-units"].as_integer()),
+            (Some(false), Some(4))
         );
-        let parts = |of: &Value| of["codegen-units"].as_integer().unwrap();
-        let package = |name: &str| parts(&dev["package"][name]);
-        assert_eq!([parts(dev), package("lab"), package("*"), package("matmul")], [4, 1, 1, 16]);
-        assert_eq!(dev["package"]["*"]["overflow-checks"].as_bool(), Some(false));
-        let fast: Table =
-            notebook_profile(manifest, Some("1"), ["lab", "matmul"]).unwrap().parse().unwrap();
-        let level = |name: &str| fast["profile"]["dev"]["package"][name]["opt-level"].to_string();
-        assert_eq!([level("lab"), level("matmul"), level("gemm")], ["1", "\"s\"", "3"]);
-        assert_eq!(fast["profile"]["dev"]["opt-level"].as_integer(), Some(1));
-        let plain: Table = notebook_profile("", None, ["lab"]).unwrap().parse().unwrap();
-        assert_eq!(plain["profile"]["dev"]["package"]["*"]["opt-level"].as_integer(), Some(3));
+        assert_eq!(dev["overflow-checks"].as_bool(), Some(false));
+        assert_eq!(dev["package"]["*"]["codegen-units"].as_integer(), Some(1));
+        let levels = |dev: &Value| {
+            let of = |settings: &Value| settings["opt-level"].to_string();
+            let all = &dev["package"];
+            [of(dev), of(&all["*"]), of(&all["lab"]), of(&all["matmul"]), of(&all["gemm"])]
+                .join(" ")
+        };
+        assert_eq!(levels(&dev), "3 0 3 \"s\" 3");
+        assert_eq!(levels(&read(manifest, Some("1"))), "1 0 1 \"s\" 3");
+        assert_eq!(read("", None)["package"]["lab"]["opt-level"].as_integer(), Some(3));
         assert!(notebook_profile("[profile", None, []).is_err());
     }
 }

@@ -55,17 +55,18 @@ pub fn is_the_command(features: &'static [&'static str]) {
 }
 
 /// Whether a build with these [`Provenance::flags`] computes more slowly than the course's own: its numbers are no records.
-pub fn is_development(flags: &str) -> bool {
+/// Old records, whose flags name no level, are of a `release` build or of one without optimisation.
+pub fn is_unoptimised(flags: &str) -> bool {
     let level = flags.split_once("opt-level=").map(|(_, level)| level);
-    !flags.starts_with("release") || level.is_some_and(|level| !level.starts_with(['2', '3']))
+    level.map_or(!flags.starts_with("release"), |level| !level.starts_with(['2', '3']))
 }
 
-/// Says on standard error that this program is a development build, if it is one.
-pub fn warn_of_development() {
-    if is_development(env!("LAB_FLAGS")) {
+/// Says on standard error that this program was built without optimisation, if it was.
+pub fn warn_if_unoptimised() {
+    if is_unoptimised(env!("LAB_FLAGS")) {
         warn(format!(
-            "note: this is a development build ({}): its times are not those of the course, and its records can't be sent \
-             in; cargo run --release makes the other",
+            "note: this build is not optimised ({}): its times are not those of the course, and its records can't be sent \
+             in; plain `cargo run`, without CARGO_PROFILE_… in the environment, makes the other",
             env!("LAB_FLAGS")
         ));
     }
@@ -201,13 +202,20 @@ mod tests {
     }
 
     #[test]
-    fn a_build_that_is_not_optimised_is_a_development_build() {
-        assert!(!is_development(
-            "release, opt-level=3, x86_64-unknown-linux-gnu -C target-cpu=native"
-        ));
-        assert!(is_development("dev, opt-level=1, x86_64-unknown-linux-gnu"));
-        assert!(is_development("dev, opt-level=3, x86_64-unknown-linux-gnu"));
-        assert!(is_development("release, opt-level=0") && is_development("release, opt-level=s"));
+    fn the_level_tells_whether_a_build_is_optimised() {
+        for flags in [
+            "release, opt-level=3, x86_64 -C target-cpu=native",
+            "dev, opt-level=3, x86_64",
+            "release",
+        ] {
+            assert!(!is_unoptimised(flags), "{flags}");
+        }
+        for flags in
+            ["dev, opt-level=1, x86_64", "release, opt-level=0", "release, opt-level=s", "dev"]
+        {
+            assert!(is_unoptimised(flags), "{flags}");
+        }
+        assert!(!is_unoptimised(env!("LAB_FLAGS")), "the tests' own build is the course's");
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl Jupyter {
         )
     }
 
-    /// Whether cells are compiled as a release build of the course is, so that what they measure can be kept.
+    /// Whether cells are compiled as the course is, so that what they measure can be kept.
     ///
     /// # Errors
     /// If they are not: the kernel was set up to be ready soon.
@@ -165,7 +165,7 @@ impl Jupyter {
         let set = fs::read_to_string(self.folder.join(PROFILE)).unwrap_or_default();
         if set != self.profile(None)? {
             bail!(
-                "cells are compiled at another level than the course's release build, and what they measure would be \
+                "cells are compiled at another level than the course, and what they measure would be \
                  slower; run `cargo run --release -- notebooks setup` without CARGO_PROFILE_RELEASE_OPT_LEVEL, or leave \
                  out --in-place"
             );
@@ -234,10 +234,10 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_release_build_measures_is_kept() {
+    fn only_what_an_optimised_build_measures_is_kept() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("chapters")).unwrap();
-        fs::write(root.path().join("Cargo.toml"), "[profile.release]\nopt-level = 3\n").unwrap();
+        fs::write(root.path().join("Cargo.toml"), "[profile.dev]\nopt-level = 3\n").unwrap();
         let jupyter = Jupyter::new(root.path());
         let file = jupyter.folder.join(PROFILE);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
