@@ -96,31 +96,3 @@ pub trait Communicator: PointToPoint {
         Ok(lengths.iter().enumerate().map(of).collect())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::threads;
-
-    #[test]
-    fn every_byte_arrives_everywhere() {
-        let said = |rank: usize| -> Vec<u8> {
-            (0..rank * 257).map(|i| (i * 7 + rank) as u8).collect() // odd lengths, and none at all
-        };
-        let got = threads::run(3, |mut comm| {
-            let mine = said(comm.rank().0);
-            let roots = (0..3).map(|root| {
-                let mut bytes = mine.clone();
-                comm.broadcast_bytes(Rank(root), &mut bytes)?;
-                Ok(bytes)
-            });
-            let told = roots.collect::<Result<Vec<_>>>()?;
-            Ok((told, comm.all_gather_bytes(&mine)?))
-        });
-        let all: Vec<_> = (0..3).map(said).collect();
-        for (told, gathered) in got.unwrap() {
-            assert_eq!(told, all);
-            assert_eq!(gathered, all);
-        }
-    }
-}

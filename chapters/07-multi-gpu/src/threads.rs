@@ -132,74 +132,27 @@ impl Communicator for Threads {}
 mod tests {
     use super::*;
 
-    #[test]
-    fn broadcast_gives_everybody_the_roots_numbers() {
-        let got = run(3, |mut rank| {
-            let mut data = [rank.rank().0 as f32; 4];
-            rank.broadcast(Rank(1), &mut data)?;
-            rank.barrier()?;
-            Ok(data)
-        })
-        .unwrap();
-        assert_eq!(got, [[1.0; 4]; 3]);
+    /// What is told of a run that fails.
+    fn said(size: usize, work: impl Fn(Threads) -> Result<()> + Sync) -> String {
+        run(size, work).unwrap_err().to_string()
     }
 
     #[test]
-    fn a_rank_that_fails_ends_the_others_with_its_own_words() {
-        let failed = run(3, |mut rank| {
-            if rank.rank() == Rank(1) {
-                return Err(Error::Config("rank 1 does not like this".into()));
-            }
-            rank.barrier()
+    fn the_first_cause_is_told_and_not_what_the_others_see_of_it() {
+        let failed = said(3, |mut rank| match rank.rank() {
+            Rank(1) => Err(Error::Config("rank 1 does not like this".into())),
+            _ => rank.barrier(),
         });
-        assert_eq!(failed.unwrap_err().to_string(), "rank 1 does not like this");
-    }
-
-    #[test]
-    fn messages_of_another_length_are_refused() {
-        let failed = run(2, |mut rank| match rank.rank() {
-            Rank(0) => rank.send(Rank(1), &[1.0, 2.0]),
-            _ => rank.receive(Rank(0), &mut [0.0]),
-        });
-        let words = failed.unwrap_err().to_string();
-        assert!(words.starts_with("rank 0 sent 2 numbers where rank 1 waits for 1"), "{words}");
-    }
-
-    #[test]
-    fn a_panic_is_told_and_not_what_others_see_of_it() {
-        let failed = run(3, |mut rank| {
+        assert_eq!(failed, "rank 1 does not like this");
+        let panicked = said(3, |mut rank| {
             assert!(rank.rank() != Rank(2), "on purpose");
             rank.barrier()
         });
-        let words = failed.unwrap_err().to_string();
-        assert!(words.starts_with("rank 2 is gone: it panicked"), "{words}");
-    }
-
-    #[test]
-    fn no_rank_waits_longer_than_it_has_patience() {
-        let start = std::time::Instant::now();
-        let failed = run(2, |mut rank| {
-            rank.set_patience(Duration::from_millis(20));
-            if rank.rank() == Rank(1) {
-                thread::sleep(Duration::from_millis(100));
-                return Ok(());
-            }
-            rank.receive(Rank(1), &mut [0.0])
-        });
-        let words = failed.unwrap_err().to_string();
-        assert!(words.starts_with("rank 1 has not answered for 0 s"), "{words}");
-        assert!(start.elapsed() < Duration::from_secs(30));
-    }
-
-    #[test]
-    fn the_first_cause_is_told_and_not_what_a_rank_before_it_saw() {
+        assert!(panicked.starts_with("rank 2 is gone: it panicked"), "{panicked}");
         // Rank 2 gives rank 0 up, and rank 1 sees rank 2 go.
-        let failed = run(3, |mut rank| {
-            rank.set_patience(Duration::from_millis(if rank.rank() == Rank(2) {
-                20
-            } else {
-                5000
-            }));
+        let silent = said(3, |mut rank| {
+            let patience = if rank.rank() == Rank(2) { 20 } else { 5000 };
+            rank.set_patience(Duration::from_millis(patience));
             match rank.rank() {
                 Rank(0) => {
                     thread::sleep(Duration::from_millis(100));
@@ -209,21 +162,15 @@ mod tests {
                 _ => rank.receive(Rank(0), &mut [0.0]),
             }
         });
-        let words = failed.unwrap_err().to_string();
-        assert!(words.starts_with("rank 0 has not answered"), "{words}");
+        assert!(silent.starts_with("rank 0 has not answered for 0 s"), "{silent}");
     }
 
     #[test]
-    fn the_bits_of_a_number_arrive_as_they_are() {
-        let odd = [0x7f80_0001_u32, 0xffc1_2345, 0x8000_0000, 1];
-        let got = run(2, |mut rank| {
-            let mut data = odd.map(f32::from_bits);
-            match rank.rank() {
-                Rank(0) => rank.send(Rank(1), &data)?,
-                _ => rank.receive(Rank(0), &mut data)?,
-            }
-            Ok(data.map(f32::to_bits))
+    fn messages_of_another_length_are_refused() {
+        let words = said(2, |mut rank| match rank.rank() {
+            Rank(0) => rank.send(Rank(1), &[1.0, 2.0]),
+            _ => rank.receive(Rank(0), &mut [0.0]),
         });
-        assert_eq!(got.unwrap(), [odd; 2]);
+        assert!(words.starts_with("rank 0 sent 2 numbers where rank 1 waits for 1"), "{words}");
     }
 }

@@ -12,10 +12,8 @@ use mixed_precision::amp::{
 use multi_gpu::{
     Communicator, Error, PointToPoint, Rank,
     comm::{
-        Algorithm,
         gpus::over_nccl,
         nccl::{Nccl, unique_id},
-        ring,
     },
     replicas::{link::Link, run::train_learner, show::twenty_steps},
     threads,
@@ -26,6 +24,7 @@ use training::{
     Config, Model, Precision, Settings, Silent, any::AllModels as _, dfdx::prelude::Cpu,
 };
 
+mod laws;
 #[allow(dead_code, reason = "these tests need a part of it")]
 #[path = "../../02-cpu-gpu/tests/fake_cuda/stand_ins.rs"] // for tests alone, so in no library
 mod stand_ins;
@@ -97,31 +96,7 @@ fn inner_collectives() {
     let Some((me, size)) = inside() else { return };
     let mut comm = join(me, size);
     assert_eq!((comm.rank(), comm.size()), (me, size));
-    for len in [0, 1, 2, 7, 1000] {
-        let mine: Vec<f32> = (0..len).map(|i| (i * 3 + me.0 * 5) as f32).collect();
-        let others = size * (size - 1) / 2;
-        let sum: Vec<f32> = (0..len).map(|i| (i * 3 * size + 5 * others) as f32).collect();
-        let mut data = mine.clone();
-        comm.all_reduce(&mut data).unwrap();
-        assert_eq!(data, sum);
-        for algorithm in Algorithm::ALL {
-            let mut data = mine.clone();
-            algorithm.all_reduce(&mut comm, &mut data).unwrap();
-            assert_eq!(data, sum, "{algorithm:?}");
-        }
-        let mut data = mine.clone();
-        ring::all_reduce(&mut comm, &mut data).unwrap();
-        assert_eq!(data, sum);
-        let root = Rank(size - 1);
-        let mut data = mine.clone();
-        comm.broadcast(root, &mut data).unwrap();
-        let wanted: Vec<f32> = (0..len).map(|i| (i * 3 + root.0 * 5) as f32).collect();
-        assert_eq!(data, wanted);
-    }
-    let mine = vec![0xff; me.0 + 1];
-    let wanted: Vec<_> = (0..size).map(|rank| vec![0xff; rank + 1]).collect();
-    assert_eq!(comm.all_gather_bytes(&mine).unwrap(), wanted);
-    comm.barrier().unwrap();
+    laws::hold(&mut comm, 1000).unwrap();
     drop(comm);
     assert_eq!(count("libnccl.so.2", "fake_comms_left\0"), 0);
     assert_eq!(count("libcuda.so", "fake_left\0"), 0, "not everything was given back");

@@ -2,15 +2,13 @@
 //! no Open MPI, it is skipped.
 
 use lab::testing::{Tool, need};
-use multi_gpu::{
-    Communicator, Error, PointToPoint, Rank,
-    comm::{Algorithm, mpi::Mpi, ring, tree},
-    communicator::part_of,
-};
+use multi_gpu::{Communicator, Error, PointToPoint, Rank, comm::mpi::Mpi};
 use std::{
     process::{Command, Output},
     time::{Duration, Instant},
 };
+
+mod laws;
 
 /// `mpirun` with what tests need: root's leave, more processes than cores, an end after a minute.
 fn mpirun(processes: usize) -> Option<Command> {
@@ -40,13 +38,6 @@ fn words(output: &Output) -> String {
 fn inside() -> bool {
     std::env::var_os("MPI_TEST").is_some()
 }
-
-/// Whole numbers, whose sums are exact in any order.
-fn numbers(rank: usize, len: usize) -> Vec<f32> {
-    (0..len).map(|i| ((i * 7 + rank * 13) % 101) as f32 - 50.0).collect()
-}
-
-type Collective = fn(&mut Mpi, &mut [f32]) -> multi_gpu::Result<()>;
 
 #[test]
 fn mpis_collectives_and_ours_agree_between_2_and_4_processes() {
@@ -140,54 +131,7 @@ fn inner_collectives() {
     }
     let mut comm = Mpi::start().unwrap();
     assert!(matches!(Mpi::start(), Err(Error::Config(_))), "it starts twice");
-    let (me, size) = (comm.rank(), comm.size());
-    for len in [0, 1, 3, 8, 1001, 300_000] {
-        let mine = numbers(me.0, len);
-        let all: Vec<_> = (0..size).map(|rank| numbers(rank, len)).collect();
-        let sum: Vec<f32> = (0..len).map(|i| all.iter().map(|x| x[i]).sum()).collect();
-        let own = part_of(len, me, size);
-
-        let mut data = mine.clone();
-        comm.all_reduce(&mut data).unwrap();
-        assert_eq!(data, sum);
-        for algorithm in Algorithm::ALL {
-            let mut data = mine.clone();
-            algorithm.all_reduce(&mut comm, &mut data).unwrap();
-            assert_eq!(data, sum, "{algorithm:?}");
-        }
-        let scatters: [Collective; 2] = [Mpi::reduce_scatter, ring::reduce_scatter];
-        for scatter in scatters {
-            let mut data = mine.clone();
-            scatter(&mut comm, &mut data).unwrap();
-            assert_eq!(data[own.clone()], sum[own.clone()]);
-        }
-        let gathers: [Collective; 2] = [Mpi::all_gather, ring::all_gather];
-        for gather in gathers {
-            let mut data = vec![f32::NAN; len];
-            data[own.clone()].copy_from_slice(&sum[own.clone()]);
-            gather(&mut comm, &mut data).unwrap();
-            assert_eq!(data, sum);
-        }
-        for root in (0..size).map(Rank) {
-            let mut data = mine.clone();
-            comm.broadcast(root, &mut data).unwrap();
-            assert_eq!(data, all[root.0]);
-            let mut data = mine.clone();
-            tree::broadcast(&mut comm, root, &mut data).unwrap();
-            assert_eq!(data, all[root.0]);
-        }
-    }
-    // Sums that round: all ranks have the same bits.
-    let mut data: Vec<f32> = (0..999).map(|i| 1.0 / (1 + i + 3 * me.0) as f32).collect();
-    comm.all_reduce(&mut data).unwrap();
-    let bytes: Vec<u8> = data.iter().flat_map(|x| x.to_le_bytes()).collect();
-    let all = comm.all_gather_bytes(&bytes).unwrap();
-    assert!(all.iter().all(|other| *other == bytes));
-    // The bits of NaN arrive as they are, and lengths differ.
-    let mine = vec![0xff_u8; 5 * me.0];
-    let wanted: Vec<_> = (0..size).map(|rank| vec![0xff_u8; 5 * rank]).collect();
-    assert_eq!(comm.all_gather_bytes(&mine).unwrap(), wanted);
-    comm.barrier().unwrap();
+    laws::hold(&mut comm, 300_000).unwrap();
 }
 
 #[test]

@@ -203,27 +203,6 @@ mod tests {
     };
 
     #[test]
-    fn says_what_threads_say() {
-        for size in [1, 2, 3, 5] {
-            for len in [0, 1, 4, 1000] {
-                let work = |comm: &mut dyn Communicator| {
-                    let me = comm.rank().0;
-                    let mut sum: Vec<f32> = (0..len).map(|i| (i + 10 * me) as f32 * 0.1).collect();
-                    comm.all_reduce(&mut sum)?;
-                    let mut told = vec![me as f32; 3];
-                    comm.broadcast(Rank(size - 1), &mut told)?;
-                    comm.barrier()?;
-                    Ok((sum, told))
-                };
-                let tcp = run(size, |mut comm| work(&mut comm));
-                let threads = threads::run(size, |mut comm| work(&mut comm));
-                // Bit for bit: the sums are taken in the same order.
-                assert_eq!(tcp.unwrap(), threads.unwrap(), "{size} ranks, {len} numbers");
-            }
-        }
-    }
-
-    #[test]
     fn long_messages_cross_without_a_deadlock() {
         let numbers = 2_000_000; // 8 MB, more than any buffer between them
         let got = run(2, |mut comm| {

@@ -101,51 +101,7 @@ impl<C: Communicator + ?Sized> Communicator for Group<'_, C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{rank::part_of, threads};
-
-    #[test]
-    fn two_groups_speak_at_the_same_time_without_hearing_each_other() {
-        let sums = threads::run(5, |mut comm| {
-            let me = comm.rank().0;
-            // 0, 2, 4 and 1, 3; in the second one the order is turned round.
-            let mut ranks: Vec<Rank> = (me % 2..5).step_by(2).map(Rank).collect();
-            if me % 2 == 1 {
-                ranks.reverse();
-            }
-            let mut group = Group::of(&mut comm, &ranks)?;
-            let mut data = [me as f32, 1.0, 10.0 * me as f32, 2.0];
-            group.all_reduce(&mut data)?;
-            group.barrier()?;
-            let mut told = [me as f32];
-            group.broadcast(Rank(1), &mut told)?;
-            Ok((group.rank(), group.size(), data, told))
-        })
-        .unwrap();
-        assert_eq!(sums[2], (Rank(1), 3, [6.0, 3.0, 60.0, 6.0], [2.0]));
-        assert_eq!(sums[1], (Rank(1), 2, [4.0, 2.0, 40.0, 4.0], [1.0]));
-        assert_eq!(sums[3].0, Rank(0));
-    }
-
-    #[test]
-    fn a_group_gathers_and_scatters_its_own_parts() {
-        let parts = threads::run(4, |mut comm| {
-            let me = comm.rank();
-            let ranks = if me.0 < 3 { vec![Rank(2), Rank(0), Rank(1)] } else { vec![Rank(3)] };
-            let mut group = Group::of(&mut comm, &ranks)?;
-            let mut data: Vec<f32> = (0..7).map(|i| i as f32).collect();
-            group.reduce_scatter(&mut data)?;
-            let mine = part_of(7, group.rank(), group.size());
-            let sums = data[mine].to_vec();
-            group.all_gather(&mut data)?;
-            Ok((sums, data))
-        })
-        .unwrap();
-        assert_eq!(parts[2].0, [0.0, 3.0, 6.0]); // the group's first
-        assert_eq!(parts[3].0, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]); // alone
-        for (_, whole) in &parts[..3] {
-            assert_eq!(*whole, [0.0, 3.0, 6.0, 9.0, 12.0, 15.0, 18.0]);
-        }
-    }
+    use crate::threads;
 
     #[test]
     fn who_does_not_belong_to_it_is_told() {

@@ -1,0 +1,104 @@
+//! What every engine owes to its ranks, whatever carries their numbers: a body that all ranks of an engine run. The test
+//! programs have it as a module by `#[path]`.
+
+use multi_gpu::{
+    Communicator, Rank, Result,
+    comm::{Algorithm, naive, ring, tree},
+    rank::part_of,
+};
+
+type Collective<C> = fn(&mut C, &mut [f32]) -> Result<()>;
+type Rooted<C> = fn(&mut C, Rank, &mut [f32]) -> Result<()>;
+
+/// Whole numbers, whose sums are exact in any order.
+fn whole(rank: usize, len: usize) -> Vec<f32> {
+    (0..len).map(|i| ((i * 7 + rank * 13) % 101) as f32 - 50.0).collect()
+}
+
+/// Numbers without a pattern, from -1 to 1, whose sums round.
+fn fractions(rank: usize, len: usize) -> Vec<f32> {
+    let mix = |i: usize| (i * 2_654_435_761 + rank * 40_503 + 12_345) % 65_521;
+    (0..len).map(|i| mix(i) as f32 / 32_760.5 - 1.0).collect()
+}
+
+/// What a rank says in bytes: as numbers these are NaN of both kinds, −0, a subnormal one and others; lengths differ, and
+/// rank 0 says nothing.
+fn bytes(rank: usize) -> Vec<u8> {
+    let odd = [0x7f80_0001_u32, 0xffc1_2345, 0x8000_0000, 1].map(u32::to_le_bytes).concat();
+    let more = (0..257).map(|i| (i * 37 + rank) as u8 | [0, 0, 0x80, 0x7f][i % 4]);
+    odd.into_iter().chain(more).cycle().take(257 * rank).collect()
+}
+
+/// Holds all collective operations of an engine, its own and those from scratch, to what they mean, for up to `longest`
+/// numbers. Returns this rank's sum of numbers that round.
+pub fn hold<C: Communicator>(comm: &mut C, longest: usize) -> Result<Vec<f32>> {
+    let (me, size) = (comm.rank(), comm.size());
+    let sum_by = |way: Option<Algorithm>, comm: &mut C, data: &mut [f32]| match way {
+        Some(algorithm) => algorithm.all_reduce(comm, data),
+        None => comm.all_reduce(data),
+    };
+    let ways: Vec<_> = Algorithm::ALL.into_iter().map(Some).chain([None]).collect();
+    let halves: [(Collective<C>, Collective<C>); 3] = [
+        (C::reduce_scatter, C::all_gather),
+        (naive::reduce_scatter, naive::all_gather),
+        (ring::reduce_scatter, ring::all_gather),
+    ];
+    let reduces: [Rooted<C>; 2] = [naive::reduce, tree::reduce];
+    let broadcasts: [Rooted<C>; 3] = [C::broadcast, naive::broadcast, tree::broadcast];
+    for len in [0, 1, 2, 7, 8, 101, longest] {
+        let all: Vec<_> = (0..size).map(|rank| whole(rank, len)).collect();
+        let sum: Vec<f32> = (0..len).map(|i| all.iter().map(|x| x[i]).sum()).collect();
+        let own = part_of(len, me, size);
+        for way in &ways {
+            let mut data = all[me.0].clone();
+            sum_by(*way, comm, &mut data)?;
+            assert_eq!(data, sum, "{way:?}");
+        }
+        for (scatter, gather) in halves {
+            let mut data = all[me.0].clone();
+            scatter(comm, &mut data)?;
+            assert_eq!(data[own.clone()], sum[own.clone()]);
+            // What is not this rank's own does not affect what follows.
+            for (at, x) in data.iter_mut().enumerate() {
+                *x = if own.contains(&at) { *x } else { f32::NAN };
+            }
+            gather(comm, &mut data)?;
+            assert_eq!(data, sum);
+        }
+        for root in (0..size).map(Rank) {
+            for reduce in reduces {
+                let mut data = all[me.0].clone();
+                reduce(comm, root, &mut data)?;
+                assert!(me != root || data == sum);
+            }
+            for broadcast in broadcasts {
+                let mut data = all[me.0].clone();
+                broadcast(comm, root, &mut data)?;
+                assert_eq!(data, all[root.0]);
+            }
+        }
+    }
+    let (all, mut sum): (Vec<_>, _) = ((0..size).map(|r| fractions(r, 999)).collect(), Vec::new());
+    for way in ways {
+        sum.clone_from(&all[me.0]);
+        sum_by(way, comm, &mut sum)?;
+        for (at, got) in sum.iter().enumerate() {
+            let over = |f: fn(f64) -> f64| all.iter().map(|x| f(f64::from(x[at]))).sum::<f64>();
+            // Each of the p − 1 additions rounds by half a unit at most.
+            let bound = size as f64 * f64::from(f32::EPSILON) * over(f64::abs);
+            assert!((f64::from(*got) - over(|x| x)).abs() <= bound, "{way:?}: {got}");
+        }
+        let bits: Vec<u8> = sum.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let others = comm.all_gather_bytes(&bits)?;
+        assert!(others.iter().all(|other| *other == bits), "{way:?}: sums differ");
+    }
+    let said: Vec<_> = (0..size).map(bytes).collect();
+    assert_eq!(comm.all_gather_bytes(&said[me.0])?, said);
+    for (root, wanted) in said.iter().enumerate() {
+        let mut told = said[me.0].clone();
+        comm.broadcast_bytes(Rank(root), &mut told)?;
+        assert_eq!(told, *wanted);
+    }
+    comm.barrier()?;
+    Ok(sum)
+}
