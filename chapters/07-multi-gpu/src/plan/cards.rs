@@ -41,91 +41,74 @@ pub const LAUNCH: f64 = 3.8e-6;
 pub const NCCL: [f64; 3] = [3.4e-6, 5.7e-6, 14.0e-6];
 
 /// An α of NCCL and a bandwidth.
-fn link(alpha: f64, bytes_per_second: f64) -> AlphaBeta {
+pub(super) fn link(alpha: f64, bytes_per_second: f64) -> AlphaBeta {
     AlphaBeta { alpha, beta: 1.0 / bytes_per_second }
 }
+
+/// Links: their name, the cards of an island, NCCL's α and bytes per second in each direction inside it, bits per second from
+/// island to island, and the cards that share an adapter for that.
+const LINKS: [(&str, usize, f64, f64, f64, f64); 7] = [
+    // Fourth generation, 900 GB/s both ways (NVIDIA 2022, H100 datasheet), and NDR, 400 Gbit/s for each card.
+    ("nvlink4", 8, NCCL[0], 450e9, 400e9, 1.0),
+    ("nvlink", 8, NCCL[0], 450e9, 400e9, 1.0),
+    // Third generation, 600 GB/s both ways (NVIDIA 2020, A100 datasheet), and HDR, 200 Gbit/s for each card.
+    ("nvlink3", 8, NCCL[0], 300e9, 200e9, 1.0),
+    // No islands: each card has NDR InfiniBand, 400 Gbit/s.
+    ("ib", 1, NCCL[2], 50e9, 400e9, 1.0),
+    // PCI Express with 16 lanes among four cards, 4.0 or 3.0, and 100 Gbit/s for the four. For GeForce cards since the
+    // RTX 40 an upper bound: they copy to each other through the host's memory.
+    ("pcie", 4, NCCL[1], 32e9, 100e9, 4.0),
+    ("pcie3", 4, NCCL[1], 16e9, 100e9, 4.0),
+    // PCI Express 4.0, and 10 Gbit/s.
+    ("ethernet", 4, NCCL[1], 32e9, 10e9, 4.0),
+];
 
 /// Links by name: how the cards of a machine reach each other, and how machines do.
 ///
 /// # Errors
 /// [`Error::Config`] for another name.
 pub fn network(name: &str) -> Result<Network> {
-    let [nvlink, pci, net] = NCCL;
-    // Bytes per second in each direction; InfiniBand and Ethernet from their bits per second.
-    Ok(match name {
-        // Fourth generation, 900 GB/s both ways (NVIDIA 2022, H100 datasheet), and NDR, 400 Gbit/s for each card.
-        "nvlink4" | "nvlink" => Network {
-            island: 8,
-            inside: link(nvlink, 450e9),
-            between: link(net, 400e9 / 8.0),
-            sharing: 1.0,
-        },
-        // Third generation, 600 GB/s both ways (NVIDIA 2020, A100 datasheet), and HDR, 200 Gbit/s for each card.
-        "nvlink3" => Network {
-            island: 8,
-            inside: link(nvlink, 300e9),
-            between: link(net, 200e9 / 8.0),
-            sharing: 1.0,
-        },
-        // No islands: each card has NDR InfiniBand, 400 Gbit/s.
-        "ib" => Network::flat(link(net, 400e9 / 8.0)),
-        // PCI Express with 16 lanes among four cards, 4.0 or 3.0, and 100 Gbit/s for the four. For GeForce cards since
-        // the RTX 40 an upper bound: they copy to each other through the host's memory.
-        "pcie" | "pcie3" => Network {
-            island: 4,
-            inside: link(pci, if name == "pcie3" { 16e9 } else { 32e9 }),
-            between: link(net, 100e9 / 8.0),
-            sharing: 4.0,
-        },
-        // PCI Express 4.0, and 10 Gbit/s.
-        "ethernet" => Network {
-            island: 4,
-            inside: link(pci, 32e9),
-            between: link(net, 10e9 / 8.0),
-            sharing: 4.0,
-        },
-        _ => {
-            return Err(Error::Config(format!(
-                "there are no links `{name}`; give nvlink (nvlink4), nvlink3, ib, pcie, pcie3 or ethernet"
-            )));
-        }
-    })
+    let Some((_, island, alpha, inside, bits, sharing)) = LINKS.into_iter().find(|l| l.0 == name)
+    else {
+        return Err(Error::Config(format!(
+            "there are no links `{name}`; give nvlink (nvlink4), nvlink3, ib, pcie, pcie3 or ethernet"
+        )));
+    };
+    let (inside, between) = (link(alpha, inside), link(NCCL[2], bits / 8.0));
+    Ok(Network { island, inside, between, sharing })
 }
+
+/// Cards: their name, bytes of memory, peaks in 16 bits and in f32, bytes per second, and the links that machines with them
+/// mostly have. Dense rates, from NVIDIA's datasheets: H100 SXM (2022), H200 SXM (2023), A100 80GB SXM (2020), the Ada
+/// architecture's white paper (2022, table 2, sums in f32), T4 (2018).
+const CARDS: [(&str, f64, f64, f64, f64, &str); 5] = [
+    ("h100", 80e9, 989e12, 67e12, 3.35e12, "nvlink4"),
+    ("h200", 141e9, 989e12, 67e12, 4.8e12, "nvlink4"),
+    ("a100", 80e9, 312e12, 19.5e12, 2.039e12, "nvlink3"),
+    ("rtx4090", 24e9, 165.2e12, 82.6e12, 1.008e12, "pcie"),
+    ("t4", 16e9, 65e12, 8.1e12, 320e9, "pcie3"),
+];
 
 impl Card {
     /// The cards of this list.
-    pub const NAMES: [&'static str; 5] = ["h100", "h200", "a100", "rtx4090", "t4"];
+    pub const NAMES: [&'static str; 5] =
+        [CARDS[0].0, CARDS[1].0, CARDS[2].0, CARDS[3].0, CARDS[4].0];
 
     /// A card of this list, with the links that machines with it mostly have.
     ///
     /// # Errors
     /// [`Error::Config`] for another name.
     pub fn named(name: &str) -> Result<Self> {
-        let card = |memory, flops, flops_f32, bandwidth, links| {
-            Ok(Self {
-                name: name.to_owned(),
-                memory,
-                flops,
-                flops_f32,
-                bandwidth,
-                attained: ATTAINED,
-                launch: LAUNCH,
-                network: network(links)?,
-            })
-        };
-        // Dense rates, from NVIDIA's datasheets: H100 SXM (2022), H200 SXM (2023), A100 80GB SXM (2020), the Ada
-        // architecture's white paper (2022, table 2, sums in f32), T4 (2018).
-        match name {
-            "h100" => card(80e9, 989e12, 67e12, 3.35e12, "nvlink4"),
-            "h200" => card(141e9, 989e12, 67e12, 4.8e12, "nvlink4"),
-            "a100" => card(80e9, 312e12, 19.5e12, 2.039e12, "nvlink3"),
-            "rtx4090" => card(24e9, 165.2e12, 82.6e12, 1.008e12, "pcie"),
-            "t4" => card(16e9, 65e12, 8.1e12, 320e9, "pcie3"),
-            _ => Err(Error::Config(format!(
+        let found = CARDS.into_iter().find(|card| card.0 == name);
+        let (_, memory, flops, flops_f32, bandwidth, links) = found.ok_or_else(|| {
+            Error::Config(format!(
                 "there is no card `{name}` in the list; give {}, or an amount of memory",
                 Self::NAMES.join(", ")
-            ))),
-        }
+            ))
+        })?;
+        let (name, attained, launch) = (name.to_owned(), ATTAINED, LAUNCH);
+        let network = network(links)?;
+        Ok(Self { name, memory, flops, flops_f32, bandwidth, attained, launch, network })
     }
 
     /// Seconds of so many operations with numbers of so many bytes: no fewer than it takes to start the kernels, one after
@@ -153,9 +136,7 @@ mod tests {
             );
             assert!(card.rate(4.0) < card.rate(2.0));
         }
-        for name in ["nvlink", "nvlink3", "ib", "pcie", "pcie3", "ethernet"] {
-            assert!(network(name).is_ok());
-        }
+        assert!(LINKS.iter().all(|links| network(links.0).is_ok()));
         let words = Card::named("abacus").unwrap_err().to_string();
         assert!(words.contains("h100") && network("rope").is_err(), "{words}");
     }
