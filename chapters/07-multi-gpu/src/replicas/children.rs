@@ -1,47 +1,40 @@
-//! The other processes of a machine, which rank 0 has started. While it waits for them, it sees when one ends or is
-//! stopped.
+//! Processes that one has started, as ranks that train together. While rank 0 of a machine waits for its own, it sees when one
+//! ends or is stopped.
 
 use crate::{
     error::{Error, Result},
     rank::Rank,
-    replicas::member::Member,
 };
 use std::{
-    env,
-    net::SocketAddr,
+    io,
+    ops::Range,
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
-/// Processes, rank 1 the first of them. They are ended with this.
-pub struct Children(Vec<Started>);
+/// Processes. They are ended with this.
+pub struct Children(pub Vec<Started>);
 
-struct Started {
-    process: Child,
+/// A process that was started.
+pub struct Started {
+    /// The process.
+    pub process: Child,
+    rank: Rank,
     /// Since when it is stopped, if it is.
     stopped: Option<Instant>,
 }
 
 impl Children {
-    /// Starts this program again for each other rank, with the same options.
+    /// Starts a command for each of these ranks.
     ///
     /// # Errors
-    /// [`Error::Config`] if the system starts no more of them.
-    pub fn start(hub: &SocketAddr, size: usize) -> Result<Self> {
-        let failed = |e: std::io::Error| {
-            Error::Config(format!("another process can't be started ({e}); take fewer --replicas"))
-        };
-        let program = env::current_exe().map_err(failed)?;
+    /// The system's, if it starts no more of them.
+    pub fn start(ranks: Range<usize>, command: impl Fn(usize) -> Command) -> io::Result<Self> {
         let mut children = Self(Vec::new());
-        for rank in 1..size {
-            let child = Command::new(&program)
-                .args(env::args_os().skip(1))
-                .envs(Member::here(rank, size, &hub.to_string()).variables())
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .spawn();
-            children.0.push(Started { process: child.map_err(failed)?, stopped: None });
+        for rank in ranks {
+            let process = command(rank).stdin(Stdio::null()).spawn()?;
+            children.0.push(Started { process, rank: Rank(rank), stopped: None });
         }
         Ok(children)
     }
@@ -51,8 +44,8 @@ impl Children {
     /// # Errors
     /// [`Error::Lost`] or [`Error::Silent`] with its rank.
     pub fn check(&mut self, silence: Duration) -> Result<()> {
-        for (at, child) in self.0.iter_mut().enumerate() {
-            let rank = Rank(at + 1);
+        for child in &mut self.0 {
+            let rank = child.rank;
             if let Ok(Some(status)) = child.process.try_wait() {
                 let why = format!("its process has ended ({status})");
                 return Err(Error::Lost { rank, why });

@@ -7,13 +7,18 @@ use crate::{
     replicas::{
         children::Children,
         detector::Limits,
-        member::{HUB, Launcher},
+        member::{HUB, Launcher, Member},
         run::{Reached, device_of, train_rank, train_threads},
         tcp::Tcp,
     },
 };
 use lab::data::DataSet;
-use std::{net::TcpListener, time::Duration};
+use std::{
+    env,
+    net::{SocketAddr, TcpListener},
+    process::{Command, Stdio},
+    time::Duration,
+};
 use training::{Config, Watcher};
 
 /// Trains with many replicas. Every rank calls it; rank 0 keeps the run's folder.
@@ -32,7 +37,7 @@ pub fn train(
         Launcher::Threads(size) => train_threads(*size, config, data, watcher),
         Launcher::Processes(size) => {
             let hub = TcpListener::bind("127.0.0.1:0").map_err(no_hub)?;
-            let mut children = Children::start(&hub.local_addr().map_err(no_hub)?, *size)?;
+            let mut children = start_again(&hub.local_addr().map_err(no_hub)?, *size)?;
             let mut look = || goes_on(watcher).and_then(|()| children.check(limits.silence));
             let reached = Tcp::lead(&hub, *size, limits, &mut look)
                 .and_then(|tcp| train_process(tcp, *size, config, data, watcher));
@@ -56,6 +61,21 @@ pub fn train(
             train_here(Box::new(comm), crate::replicas::member::local_mpi(), config, data, watcher)
         }
     }
+}
+
+/// Starts this program again for each other rank, with the same options.
+fn start_again(hub: &SocketAddr, size: usize) -> Result<Children> {
+    let started = env::current_exe().and_then(|program| {
+        Children::start(1..size, |rank| {
+            let mut command = Command::new(&program);
+            let variables = Member::here(rank, size, &hub.to_string()).variables();
+            command.args(env::args_os().skip(1)).envs(variables).stdout(Stdio::null());
+            command
+        })
+    });
+    started.map_err(|e| {
+        Error::Config(format!("another process can't be started ({e}); take fewer --replicas"))
+    })
 }
 
 fn no_hub(error: impl std::fmt::Display) -> Error {
@@ -110,7 +130,6 @@ fn train_here(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replicas::member::Member;
 
     /// A user who has pressed Ctrl-C.
     struct Asked;

@@ -3,11 +3,13 @@
 
 use lab::data;
 use multi_gpu::replicas::{
+    children::{Children, Started},
     launch,
     member::{HUB, Launcher, RANK, RANKS},
 };
 use std::{
     fs,
+    hash::{BuildHasher, RandomState},
     io::{Read, Write as _},
     net::TcpListener,
     path::{Path, PathBuf},
@@ -92,38 +94,29 @@ fn meets_its_fate(rank: usize, run: &str) {
     }
 }
 
-/// Processes that train together; they are ended with this.
-struct Ranks(Vec<Child>);
-
-impl Drop for Ranks {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
 /// The variables of one rank in addition to the others': (rank, name, value).
 type Odd<'a> = &'a [(usize, &'a str, &'a str)];
 
-fn start(size: usize, run: &Path, epochs: usize, resume: bool, odd: Odd) -> Ranks {
+/// The program of a rank, as it is started here.
+fn rank_program(run: &Path, epochs: usize) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([RANK_TEST, "--exact", "--nocapture"]);
+    command.env("FAILURES_RUN", run).env("FAILURES_EPOCHS", epochs.to_string());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn start(size: usize, run: &Path, epochs: usize, resume: bool, odd: Odd) -> Children {
     let hub = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let child = |rank: usize| {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args([RANK_TEST, "--exact", "--nocapture"]);
+    let rank = |rank: usize| {
+        let mut command = rank_program(run, epochs);
         command.env(RANK, rank.to_string()).env(RANKS, size.to_string()).env(HUB, &hub);
-        command.env("FAILURES_RUN", run).env("FAILURES_EPOCHS", epochs.to_string());
-        if resume {
-            command.env("FAILURES_RESUME", "1");
-        }
-        for (_, name, value) in odd.iter().filter(|(whose, ..)| *whose == rank) {
-            command.env(name, value);
-        }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().unwrap()
+        command.envs(resume.then_some(("FAILURES_RESUME", "1")));
+        let own = odd.iter().filter(|(whose, ..)| *whose == rank);
+        command.envs(own.map(|(_, name, value)| (name, value)));
+        command
     };
-    Ranks((0..size).map(child).collect())
+    Children::start(0..size, rank).unwrap()
 }
 
 fn ended(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
@@ -140,13 +133,13 @@ fn ended(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
 }
 
 /// What all ranks but one report when they end, within the limit.
-fn last_words(ranks: &mut Ranks, but: Option<usize>) -> Vec<String> {
+fn last_words(ranks: &mut Children, but: Option<usize>) -> Vec<String> {
     last_words_within(LIMIT, ranks, but)
 }
 
-fn last_words_within(limit: Duration, ranks: &mut Ranks, but: Option<usize>) -> Vec<String> {
+fn last_words_within(limit: Duration, ranks: &mut Children, but: Option<usize>) -> Vec<String> {
     let others = ranks.0.iter_mut().enumerate().filter(|(rank, _)| Some(*rank) != but);
-    let words = others.map(|(rank, child)| {
+    let words = others.map(|(rank, Started { process: child, .. })| {
         let status = ended(child, limit).unwrap_or_else(|| panic!("rank {rank} hangs"));
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -178,8 +171,7 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
 
 /// A number from 0 to `below` that is another one in each run.
 fn dice(below: u64) -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new().build_hasher().finish() % below
+    RandomState::new().hash_one(0) % below
 }
 
 /// Goes on with `size` ranks, and comes where one device comes.
@@ -188,7 +180,7 @@ fn goes_on_with(size: usize, run: &Path) {
     let epochs = saved.header.epoch + 3;
     let mut ranks = start(size, run, epochs, true, &[]);
     for (rank, child) in ranks.0.iter_mut().enumerate() {
-        let status = ended(child, Duration::from_secs(30)).expect("resumed ranks end");
+        let status = ended(&mut child.process, Duration::from_secs(30)).expect("resumed ranks end");
         assert!(status.success(), "rank {rank} after resume");
     }
     let config = Config { settings: settings(epochs), ..Config::default() };
@@ -207,7 +199,7 @@ fn a_killed_rank_is_named_and_the_run_goes_on_with_fewer() {
         let mut ranks = start(3, &run, 1_000_000, false, &[]);
         under_way(&run);
         thread::sleep(Duration::from_millis(dice(500)));
-        ranks.0[victim].kill().unwrap();
+        ranks.0[victim].process.kill().unwrap();
         for said in last_words(&mut ranks, Some(victim)) {
             let named = format!("error: rank {victim} is gone: ");
             assert!(said.contains(&named), "rank {victim} was killed, and a rank says: {said}");
@@ -221,24 +213,25 @@ fn a_rank_killed_before_the_first_step_is_also_named() {
     let (_folder, run) = folder();
     let mut ranks = start(3, &run, 1_000_000, false, &[]);
     thread::sleep(Duration::from_millis(200 + dice(300)));
-    ranks.0[1].kill().unwrap();
+    ranks.0[1].process.kill().unwrap();
     // Rank 0 may still wait for all to come: then it is the one that reports that rank 1 did not.
     let until = Instant::now() + Duration::from_secs(40);
     for rank in [0, 2] {
         let left = until.saturating_duration_since(Instant::now());
-        let status = ended(&mut ranks.0[rank], left).unwrap_or_else(|| panic!("rank {rank} hangs"));
+        let status =
+            ended(&mut ranks.0[rank].process, left).unwrap_or_else(|| panic!("rank {rank} hangs"));
         assert!(!status.success());
     }
 }
 
 /// Rank 0 of four processes, the others its children, one of whom has a fate.
-fn parent(run: &Path, fate: &str) -> Ranks {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([RANK_TEST, "--exact", "--nocapture"]);
-    command.env("FAILURES_RUN", run).env("FAILURES_EPOCHS", "1000000");
-    command.env("FAILURES_PROCESSES", "4").env("FAILURES_FATE", fate);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    Ranks(vec![command.spawn().unwrap()])
+fn parent(run: &Path, fate: &str) -> Children {
+    let start = |_| {
+        let mut command = rank_program(run, 1_000_000);
+        command.env("FAILURES_PROCESSES", "4").env("FAILURES_FATE", fate).stdout(Stdio::null());
+        command
+    };
+    Children::start(0..1, start).unwrap()
 }
 
 #[test]
@@ -269,11 +262,11 @@ fn children_whose_parent_is_killed_before_they_come_end_at_once() {
         assert!(Instant::now() < until, "the children do not start");
         thread::sleep(Duration::from_millis(20));
     }
-    ranks.0[0].kill().unwrap();
+    ranks.0[0].process.kill().unwrap();
     // What they write to ends when the last of them does.
     let begun = Instant::now();
     let mut said = String::new();
-    ranks.0[0].stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    ranks.0[0].process.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(begun.elapsed() < LIMIT, "{:?}", begun.elapsed());
     assert_eq!(said.matches("error: rank 0 is gone: ").count(), 3, "{said}");
 }
@@ -283,11 +276,11 @@ fn a_stopped_rank_is_silent_not_gone() {
     let (_folder, run) = folder();
     let mut ranks = start(3, &run, 1_000_000, false, &[]);
     under_way(&run);
-    signal(&ranks.0[1], "STOP");
+    signal(&ranks.0[1].process, "STOP");
     for said in last_words(&mut ranks, Some(1)) {
         assert!(said.contains("error: rank 1 has not answered for 6 s"), "{said}");
     }
-    ranks.0[1].kill().unwrap();
+    ranks.0[1].process.kill().unwrap();
     goes_on_with(2, &run);
 }
 
@@ -298,7 +291,7 @@ fn a_slow_rank_is_named_and_the_run_goes_on() {
     let cnn = [0, 1, 2].map(|rank| (rank, "FAILURES_MODEL", "cnn"));
     let mut ranks = start(3, &run, 1_000_000, false, &cnn);
     under_way(&run);
-    let mut said = ranks.0[0].stdout.take().unwrap();
+    let mut said = ranks.0[0].process.stdout.take().unwrap();
     let (send, lines) = std::sync::mpsc::channel();
     thread::spawn(move || {
         let mut text = [0; 4096];
@@ -311,15 +304,15 @@ fn a_slow_rank_is_named_and_the_run_goes_on() {
     let mut heard = String::new();
     while !heard.contains("warning: rank 2 takes ") {
         assert!(Instant::now() < until, "no rank reports that rank 2 is slow: {heard}");
-        signal(&ranks.0[2], "STOP");
+        signal(&ranks.0[2].process, "STOP");
         thread::sleep(Duration::from_millis(150));
-        signal(&ranks.0[2], "CONT");
+        signal(&ranks.0[2].process, "CONT");
         thread::sleep(Duration::from_millis(30));
         heard.extend(lines.try_iter());
     }
     assert!(heard.contains("times the median of the others"), "{heard}");
     for child in &mut ranks.0 {
-        assert!(child.try_wait().unwrap().is_none(), "slow is not gone: all go on");
+        assert!(child.process.try_wait().unwrap().is_none(), "slow is not gone: all go on");
     }
 }
 

@@ -5,6 +5,7 @@ use crate::{
     error::{Error, Result},
     rank::Rank,
     replicas::{
+        children::Children,
         link::{Link, Spent},
         member::Member,
         run::{in_own_pool, threads_each, train_learner},
@@ -15,10 +16,10 @@ use crate::{
 use dfdx::{nn::modules::Linear, prelude::*, tensor_ops::Device};
 use lab::{Budget, Experiment, Recorder, Samples, data::DataSet, probe::tied, record::ParamList};
 use std::{
-    hash::{BuildHasher, Hasher},
+    hash::{BuildHasher, RandomState},
     net::TcpListener,
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -242,7 +243,7 @@ fn processes(rec: &mut Recorder, repetitions: usize) -> lab::Result<()> {
 
 /// A random number from 0 to `below`.
 fn dice(below: u64) -> u64 {
-    std::collections::hash_map::RandomState::new().build_hasher().finish() % below.max(1)
+    RandomState::new().hash_one(0) % below.max(1)
 }
 
 /// The `train` of a job, without its folder and its data set.
@@ -283,51 +284,36 @@ fn process_rate(
 const CREW: usize = 4;
 
 /// Processes that train until they are killed.
-struct Crew(Vec<Child>);
-
-impl Crew {
-    fn start(rec: &Recorder, program: &Path, run: &Path) -> Result<Self> {
-        let failed = |e: std::io::Error| Error::Config(format!("a process can't be started ({e})"));
-        // A port that is free now; rank 0 takes it in a moment.
-        let hub = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-        let hub = hub.map_err(failed)?.to_string();
-        let mut crew = Self(Vec::new());
-        for rank in 0..CREW {
-            let child = tied(&mut Command::new(program))
-                .args(arguments(JOBS[0], 1_000_000))
-                .args([Path::new("--run"), run])
-                .args(rec.data.iter().flat_map(|data| [Path::new("--data"), data]))
-                .envs(Member::here(rank, CREW, &hub).variables())
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn();
-            crew.0.push(child.map_err(failed)?);
-        }
-        Ok(crew)
-    }
-
-    /// Seconds until all but `victim` have ended; none if one has not after a minute.
-    fn ended(&mut self, victim: usize) -> Option<f64> {
-        let begun = Instant::now();
-        while begun.elapsed() < Duration::from_mins(1) {
-            let mut others = self.0.iter_mut().enumerate().filter(|(rank, _)| *rank != victim);
-            if others.all(|(_, child)| !matches!(child.try_wait(), Ok(None))) {
-                return Some(begun.elapsed().as_secs_f64());
-            }
-            thread::sleep(Duration::from_millis(2));
-        }
-        None
-    }
+fn crew(rec: &Recorder, program: &Path, run: &Path) -> Result<Children> {
+    let failed = |e: std::io::Error| Error::Config(format!("a process can't be started ({e})"));
+    // A port that is free now; rank 0 takes it in a moment.
+    let hub = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    let hub = hub.map_err(failed)?.to_string();
+    let rank = |rank| {
+        let mut command = Command::new(program);
+        tied(&mut command)
+            .args(arguments(JOBS[0], 1_000_000))
+            .args([Path::new("--run"), run])
+            .args(rec.data.iter().flat_map(|data| [Path::new("--data"), data]))
+            .envs(Member::here(rank, CREW, &hub).variables())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    };
+    Children::start(0..CREW, rank).map_err(failed)
 }
 
-impl Drop for Crew {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
+/// Seconds until all but `victim` have ended; none if one has not after a minute.
+fn ended(crew: &mut Children, victim: usize) -> Option<f64> {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_mins(1) {
+        let mut others = crew.0.iter_mut().enumerate().filter(|(rank, _)| *rank != victim);
+        if others.all(|(_, child)| !matches!(child.process.try_wait(), Ok(None))) {
+            return Some(begun.elapsed().as_secs_f64());
         }
+        thread::sleep(Duration::from_millis(2));
     }
+    None
 }
 
 /// How a process is disturbed, and how often it is tried.
@@ -356,7 +342,7 @@ fn failures(rec: &mut Recorder) -> lab::Result<()> {
 fn end_of_one(rec: &Recorder, program: &Path, signal: &str) -> lab::Result<f64> {
     let run = tempfile::tempdir().map_err(|e| lab::Error::io(&std::env::temp_dir(), e))?;
     let curves = run.path().join(CURVES);
-    let mut crew = Crew::start(rec, program, run.path())?;
+    let mut crew = crew(rec, program, run.path())?;
     let until = Instant::now() + Duration::from_mins(1);
     // The curves come after the first epoch.
     while !curves.exists() {
@@ -369,12 +355,12 @@ fn end_of_one(rec: &Recorder, program: &Path, signal: &str) -> lab::Result<f64> 
     }
     thread::sleep(Duration::from_millis(dice(2000)));
     let victim = dice(CREW as u64) as usize;
-    let kill = format!("kill -{signal} {}", crew.0[victim].id());
+    let kill = format!("kill -{signal} {}", crew.0[victim].process.id());
     let sent = Command::new("sh").args(["-c", &kill]).status();
     if !sent.is_ok_and(|status| status.success()) {
         return Err(lab::Error::message("a signal can't be sent to a process: is there a shell?"));
     }
-    crew.ended(victim).ok_or_else(|| {
+    ended(&mut crew, victim).ok_or_else(|| {
         lab::Error::message(format!(
             "after rank {victim} got SIG{signal}, another rank did not end"
         ))
