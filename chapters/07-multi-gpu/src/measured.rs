@@ -15,11 +15,7 @@ pub fn chapter() -> Chapter {
             figures::split::figures(),
             figures::split::tables(),
         ),
-        part(
-            experiments::replicas::experiments(),
-            figures::replicas::figures(),
-            figures::replicas::tables(),
-        ),
+        part(experiments::replicas::experiments(), figures::replicas::figures(), vec![]),
         part(experiments::plan::experiments(), figures::plan::figures(), figures::plan::tables()),
     ];
     Chapter::of(7, "multi_gpu", "Many GPUs", parts)

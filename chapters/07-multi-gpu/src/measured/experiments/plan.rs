@@ -42,15 +42,22 @@ lab::keys! {
     RIGHT: measured "multi_gpu.predicted.right", Count, [];
 }
 /// Each card's rate.
-pub const SCALING: Key =
-    Key::new(Kind::Simulated, "multi_gpu.scaling", Unit::Share, &["by", "model", "cards"]);
+pub const SCALING: Key = simulated("multi_gpu.scaling", Unit::Share, &["by", "model", "cards"]);
 /// Each card's rate, as published.
-pub const PUBLISHED: Key = Key::new(
-    Kind::Published("the papers that the page names"),
-    "multi_gpu.scaling.published",
-    Unit::Share,
-    &["by", "model", "cards"],
-);
+pub const PUBLISHED: Key =
+    published("multi_gpu.scaling.published", Unit::Share, &["by", "model", "cards"]);
+/// A card's operations, as published.
+const PLANNER_PUBLISHED: Key =
+    published("multi_gpu.scaling.planner.published", Unit::FlopsPerSecond, &SPLIT);
+/// What a row of Megatron-LM's table is.
+const SPLIT: [&str; 4] = ["cards", "layers", "width", "split"];
+/// How much faster a step gets.
+pub const WHY: Key = simulated("multi_gpu.why", Unit::Ratio, &["model", "batch", "cards"]);
+/// The step.
+const WHY_STEP: Key = simulated("multi_gpu.why.step", Unit::Seconds, &["model", "batch", "cards"]);
+/// The fraction of it that is communication.
+const WHY_EXPOSED: Key =
+    simulated("multi_gpu.why.exposed", Unit::Share, &["model", "batch", "cards"]);
 lab::keys! {
     /// Their difference.
     pub SCALING_ERROR: calculated "multi_gpu.scaling.error", Share, ["by", "model", "cards"];
@@ -62,33 +69,35 @@ lab::keys! {
     pub SCALING_WORST: calculated "multi_gpu.scaling.worst", Share, [];
     /// A card's operations, by the planner.
     PLANNER: calculated "multi_gpu.scaling.planner", FlopsPerSecond, ["cards", "layers", "width", "split"];
-}
-/// A card's operations, as published.
-const PLANNER_PUBLISHED: Key = Key::new(
-    Kind::Published("the papers that the page names"),
-    "multi_gpu.scaling.planner.published",
-    Unit::FlopsPerSecond,
-    &["cards", "layers", "width", "split"],
-);
-lab::keys! {
     /// How far the planner is off.
     PLANNER_ERROR: calculated "multi_gpu.scaling.planner.error", Share, ["cards", "layers", "width", "split"];
     /// The median error of the planner.
     PLANNER_TYPICAL: calculated "multi_gpu.scaling.planner.typical", Share, [];
 }
-/// How much faster a step gets.
-pub const WHY: Key =
-    Key::new(Kind::Simulated, "multi_gpu.why", Unit::Ratio, &["model", "batch", "cards"]);
-/// The step.
-pub const WHY_STEP: Key =
-    Key::new(Kind::Simulated, "multi_gpu.why.step", Unit::Seconds, &["model", "batch", "cards"]);
-/// The fraction of it that is communication.
-pub const WHY_EXPOSED: Key =
-    Key::new(Kind::Simulated, "multi_gpu.why.exposed", Unit::Share, &["model", "batch", "cards"]);
+
+const fn simulated(name: &'static str, unit: Unit, params: &'static [&'static str]) -> Key {
+    Key::new(Kind::Simulated, name, unit, params)
+}
+
+const fn published(name: &'static str, unit: Unit, params: &'static [&'static str]) -> Key {
+    Key::new(Kind::Published("the papers that the page names"), name, unit, params)
+}
 
 /// This part's experiments.
 pub fn experiments() -> Vec<Experiment> {
-    vec![predicted_experiment(), scaling_experiment(), why_experiment()]
+    lab::experiments! {
+        quick PREDICTED.name => &[
+            PREDICTED, MEASURED, ERROR, FREE, FREE_ERROR, ALPHA, ALPHA_FREE, BANDWIDTH, SHARED, WORST, RIGHT,
+        ], |rec| Ok(predicted(rec)?),
+            "the time of a data parallel step over 1, 2 and 4 threads: predicted from computing time, α and β, and measured";
+        quick SCALING.name => &[
+            SCALING, PUBLISHED, SCALING_ERROR, JITTER, SCALING_TYPICAL, SCALING_WORST, PLANNER, PLANNER_PUBLISHED,
+            PLANNER_ERROR, PLANNER_TYPICAL,
+        ], |rec| Ok(scaling(rec)?),
+            "the simulator and the planner against published clusters of up to 3,072 GPUs, with one number calibrated on one point";
+        quick WHY.name => &[WHY, WHY_STEP, WHY_EXPOSED], |rec| Ok(why(rec)?),
+            "how much faster a step of the same batch gets over 1 to 4,096 simulated GPUs, for a small model and for large ones";
+    }
 }
 
 /// The models, and the examples of a step, over all cards.
@@ -202,19 +211,6 @@ fn link(ranks: usize, rounds: usize, bound: bool) -> Result<AlphaBeta> {
     Ok(cost::fit(&points).unwrap_or(AlphaBeta { alpha: 0.0, beta: 0.0 }))
 }
 
-fn predicted_experiment() -> Experiment {
-    Experiment {
-        key: PREDICTED.name,
-        shows: "the time of a data parallel step over 1, 2 and 4 threads: predicted from computing time, α and β, and measured",
-        values: &[
-            PREDICTED, MEASURED, ERROR, FREE, FREE_ERROR, ALPHA, ALPHA_FREE, BANDWIDTH, SHARED,
-            WORST, RIGHT,
-        ],
-        quick: true,
-        run: |recorder| Ok(predicted(recorder)?),
-    }
-}
-
 fn predicted(recorder: &mut Recorder) -> Result<()> {
     let (rounds, repeats, images) = match recorder.budget {
         Budget::Quick => (3, 10, 300),
@@ -285,27 +281,6 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-fn scaling_experiment() -> Experiment {
-    Experiment {
-        key: SCALING.name,
-        shows: "the simulator and the planner against published clusters of up to 3,072 GPUs, with one number calibrated on one point",
-        values: &[
-            SCALING,
-            PUBLISHED,
-            SCALING_ERROR,
-            JITTER,
-            SCALING_TYPICAL,
-            SCALING_WORST,
-            PLANNER,
-            PLANNER_PUBLISHED,
-            PLANNER_ERROR,
-            PLANNER_TYPICAL,
-        ],
-        quick: true,
-        run: |recorder| Ok(scaling(recorder)?),
-    }
-}
-
 fn scaling(recorder: &mut Recorder) -> Result<()> {
     let mut put = |key: Key, list: ParamList, value| {
         recorder.record(key.at(list), Samples::one(value));
@@ -353,16 +328,6 @@ fn scaling(recorder: &mut Recorder) -> Result<()> {
     }
     put(PLANNER_TYPICAL, &[], Samples(errors).median());
     Ok(())
-}
-
-fn why_experiment() -> Experiment {
-    Experiment {
-        key: WHY.name,
-        shows: "how much faster a step of the same batch gets over 1 to 4,096 simulated GPUs, for a small model and for large ones",
-        values: &[WHY, WHY_STEP, WHY_EXPOSED],
-        quick: true,
-        run: |recorder| Ok(why(recorder)?),
-    }
 }
 
 fn why(recorder: &mut Recorder) -> Result<()> {

@@ -2,14 +2,14 @@
 //! gains.
 
 use crate::split::{
-    claims::{Share, Sum, Trial, learn, read_differently},
+    claims::{Learned, Share, Sum, Trial, learn, read_differently},
     dfdx::{self, Task},
     equality::{Strategy, difference, split},
     hybrid::{Grid, Member},
     job::{Batch, Job, Rule, Trained, Update, one_device},
     overlap::{self, CommThread, Times},
     pipeline::Pace,
-    schedule::{Direction, Schedule, Slot, Work, bubble, idle, order, peak_kept, timeline},
+    schedule::{Direction, Schedule, Slot, Work, idle, order, peak_kept, timeline},
     wire::{Cost, Wire},
     zero::{Level, Sharded, predicted},
 };
@@ -24,7 +24,7 @@ use crate::{
 use backprop::{
     adam::Adam, order::order as shuffled, random::SplitMix64, sgd::Sgd, train::Examples,
 };
-use lab::{Budget, Experiment, Key, Recorder, Samples, record::ParamList};
+use lab::{Budget, Experiment, Key, Recorder, Samples, key::Quantity, record::ParamList};
 use std::{sync::Barrier, time::Instant};
 use training::{Model, optimizer::Rule as DfdxRule, studies::side_by_side};
 
@@ -154,8 +154,14 @@ fn taken(examples: &Examples, rows: usize, steps: usize) -> Vec<Batch> {
         .collect()
 }
 
-/// Records how far `found` is from `wanted`.
-fn apart(rec: &mut Recorder, list: ParamList, wanted: &Trained, found: &Trained) {
+/// Records how far `found`, a model trained in a way, is from `wanted`.
+fn apart(
+    rec: &mut Recorder,
+    (model, rule, way, ranks): (&str, &str, &str, usize),
+    wanted: &Trained,
+    found: &Trained,
+) {
+    let list: ParamList = &[("model", &model), ("rule", &rule), ("way", &way), ("ranks", &ranks)];
     let off = difference(wanted, found);
     rec.record(EQUALITY.at(list), Samples::one(off.parameters));
     rec.record(LOSSES.at(list), Samples::one(off.losses));
@@ -176,13 +182,7 @@ fn equality(rec: &mut Recorder) -> Result<()> {
         rec.record(MOVED.at(list), Samples::one(moved));
         for (way, ranks) in ways() {
             let found = split(way, ranks, &job, &batches)?;
-            let list: ParamList = &[
-                ("model", &"scratch"),
-                ("rule", &rule.name()),
-                ("way", &way.name()),
-                ("ranks", &ranks),
-            ];
-            apart(rec, list, &wanted, &found);
+            apart(rec, ("scratch", rule.name(), &way.name(), ranks), &wanted, &found);
         }
     }
     for eps in EPS {
@@ -201,9 +201,7 @@ fn equality(rec: &mut Recorder) -> Result<()> {
         of_dfdx(rec, Model::Cnn, task, &batches[..5], &[2])?;
         let wanted = dfdx::one_device(Model::Mlp, task, &batches)?;
         let found = threads::run(2, |mut comm| dfdx::layers(task, &batches, &mut comm))?;
-        let list: ParamList =
-            &[("model", &"mlp"), ("rule", &rule.name()), ("way", &"layers"), ("ranks", &2)];
-        apart(rec, list, &wanted, &found[0]);
+        apart(rec, ("mlp", rule.name(), "layers", 2), &wanted, &found[0]);
     }
     Ok(())
 }
@@ -217,12 +215,10 @@ fn of_dfdx(
     ranks: &[usize],
 ) -> Result<()> {
     let wanted = dfdx::one_device(model, task, batches)?;
-    for ranks in ranks {
+    for &ranks in ranks {
         let found =
-            threads::run(*ranks, |mut comm| dfdx::data_parallel(model, task, batches, &mut comm))?;
-        let list: ParamList =
-            &[("model", &model), ("rule", &task.rule.name()), ("way", &"data"), ("ranks", ranks)];
-        apart(rec, list, &wanted, &found[0]);
+            threads::run(ranks, |mut comm| dfdx::data_parallel(model, task, batches, &mut comm))?;
+        apart(rec, (model.name(), task.rule.name(), "data", ranks), &wanted, &found[0]);
     }
     Ok(())
 }
@@ -242,70 +238,62 @@ const EPOCHS: usize = 3;
 pub const HABITS: [(&str, bool, bool); 3] =
     [("same", false, false), ("grown", true, false), ("scaled", true, true)];
 
-/// MNIST, ready for a product; `None`, and a note in the records, where there is none.
-fn images(rec: &mut Recorder, key: Key) -> Result<Option<(Examples, Examples)>> {
-    let set = rec.mnist(key)?;
-    Ok(set.map(|set| (Examples::of(&set.train), Examples::of(&set.test))))
+/// Each training of `plans`, from each of some seeds: by its plan, what was learned from each seed. `None`, and a note in the
+/// records, where there is no MNIST.
+fn from_seeds(
+    rec: &mut Recorder,
+    plans: &[(Quantity, Trial)],
+    seeds: u64,
+) -> Result<Option<(usize, Vec<Vec<Learned>>)>> {
+    let Some(set) = rec.mnist(plans[0].0.key())? else { return Ok(None) };
+    let (train, test) = (Examples::of(&set.train), Examples::of(&set.test));
+    let seeds = if rec.budget == Budget::Full { seeds } else { 1 };
+    let from = |(of, trial): &(Quantity, Trial), seed| {
+        let job = Job { seed, ..trial.job.clone() };
+        let seeded = of.key().params.contains(&"seed");
+        let of = if seeded { of.clone().with("seed", seed) } else { of.clone() };
+        (of, Trial { job, ..trial.clone() })
+    };
+    let trials: Vec<_> =
+        plans.iter().flat_map(|plan| (0..seeds).map(move |seed| from(plan, seed))).collect();
+    let work = |(_, trial): &(Quantity, Trial)| {
+        learn(trial, &train, &test).map_err(|e| training::Error::Config(e.to_string()))
+    };
+    let tell = |_: &str, (of, _): &(Quantity, Trial)| rec.note_at(of);
+    let learned = side_by_side(rec.device, &trials, work, tell)?;
+    Ok(Some((train.len(), learned.chunks(seeds as usize).map(<[_]>::to_vec).collect())))
+}
+
+/// The accuracies of some trainings.
+fn accuracies(learned: &[Learned]) -> Samples {
+    Samples(learned.iter().map(|learned| learned.accuracy).collect())
 }
 
 fn claims(rec: &mut Recorder) -> Result<()> {
-    let Some((train, test)) = images(rec, CLAIMS)? else { return Ok(()) };
-    let seeds = if rec.budget == Budget::Full { SEEDS } else { 1 };
     let mut trials: Vec<(&str, Trial)> = Vec::new();
-    for seed in 0..seeds {
-        for (habit, batch_grows, rate_grows) in HABITS {
-            for ranks in RANKS {
-                if ranks == 1 && habit != "same" {
-                    continue; // with one rank nothing grows
-                }
-                let factor = |grows| if grows { ranks } else { 1 };
-                let (lr, batch) = (RATE * factor(rate_grows) as f64, BATCH * factor(batch_grows));
-                trials.push((habit, Trial { ranks, ..Trial::one(seed, lr, batch, EPOCHS) }));
-            }
-        }
-        let one = Trial { ranks: 2, ..Trial::one(seed, RATE, BATCH, EPOCHS) };
-        for (name, stages, tensor) in [("layers", 2, 1), ("tensor", 1, 2)] {
-            let share = Share::Model(Grid { data: 1, stages, tensor });
-            trials.push((name, Trial { share, ..one.clone() }));
+    for (habit, batch_grows, rate_grows) in HABITS {
+        // With one rank nothing grows.
+        for ranks in RANKS.into_iter().filter(|ranks| *ranks > 1 || habit == "same") {
+            let factor = |grows| if grows { ranks } else { 1 };
+            let (lr, batch) = (RATE * factor(rate_grows) as f64, BATCH * factor(batch_grows));
+            trials.push((habit, Trial { ranks, ..Trial::one(0, lr, batch, EPOCHS) }));
         }
     }
-    let work = |(_, trial): &(&str, Trial)| {
-        learn(trial, &train, &test).map_err(|e| training::Error::Config(e.to_string()))
-    };
-    let tell = |_: &str, (habit, trial): &(&str, Trial)| {
-        rec.note_at(CLAIMS.at(&[
-            ("how", habit),
-            ("ranks", &trial.ranks),
-            ("seed", &trial.job.seed),
-        ]));
-    };
-    let learned = side_by_side(rec.device, &trials, work, tell)?;
-    let runs: Vec<_> = trials.iter().zip(&learned).collect();
-    let one = |seed: u64| {
-        runs.iter()
-            .find(|((_, trial), _)| trial.ranks == 1 && trial.job.seed == seed)
-            .map(|(_, l)| *l)
-    };
-    let mut seen: Vec<(&str, usize)> = Vec::new();
-    for ((how, trial), _) in &runs {
-        if seen.contains(&(*how, trial.ranks)) {
-            continue;
-        }
-        seen.push((*how, trial.ranks));
-        let mine: Vec<_> = runs
-            .iter()
-            .filter(|((other, p), _)| other == how && p.ranks == trial.ranks)
-            .map(|((_, p), learned)| (p.job.seed, *learned))
-            .collect();
-        let list: ParamList = &[("how", how), ("ranks", &trial.ranks)];
-        let accuracy = mine.iter().map(|(_, learned)| learned.accuracy).collect();
-        rec.record(CLAIMS.at(list), Samples(accuracy));
-        let others =
-            mine.iter().filter_map(|(seed, l)| Some(read_differently(l, one(*seed)?) as f64));
-        let others = Samples(others.collect());
-        rec.record(READ_DIFFERENTLY.at(list), others);
-        let steps = (EPOCHS * train.len().div_ceil(trial.batch)) as f64;
-        rec.record(CLAIMED_STEPS.at(list), Samples::one(steps));
+    for (name, stages, tensor) in [("layers", 2, 1), ("tensor", 1, 2)] {
+        let share = Share::Model(Grid { data: 1, stages, tensor });
+        trials.push((name, Trial { share, ranks: 2, ..Trial::one(0, RATE, BATCH, EPOCHS) }));
+    }
+    let of =
+        |key: Key, (how, trial): &(&str, Trial)| key.at(&[("how", how), ("ranks", &trial.ranks)]);
+    let plans: Vec<_> = trials.iter().map(|plan| (of(CLAIMS, plan), plan.1.clone())).collect();
+    let Some((images, learned)) = from_seeds(rec, &plans, SEEDS)? else { return Ok(()) };
+    for (plan, mine) in trials.iter().zip(&learned) {
+        rec.record(of(CLAIMS, plan), accuracies(mine));
+        // The first is one device.
+        let others = mine.iter().zip(&learned[0]).map(|(l, one)| read_differently(l, one) as f64);
+        rec.record(of(READ_DIFFERENTLY, plan), Samples(others.collect()));
+        let steps = (EPOCHS * images.div_ceil(plan.1.batch)) as f64;
+        rec.record(of(CLAIMED_STEPS, plan), Samples::one(steps));
     }
     Ok(())
 }
@@ -319,13 +307,13 @@ const MISTAKEN_RATES: [f64; 2] = [0.1, 1.0];
 const MISTAKEN_RANKS: [usize; 2] = [2, 8];
 
 /// A training with one of [`MISTAKES`].
-fn mistaken(mistake: &str, ranks: usize, seed: u64, lr: f64) -> Trial {
-    let right = Trial { ranks, ..Trial::one(seed, lr, BATCH, EPOCHS) };
+fn mistaken(mistake: &str, ranks: usize, lr: f64) -> Trial {
+    let right = Trial { ranks, ..Trial::one(0, lr, BATCH, EPOCHS) };
     let grown = BATCH * ranks;
     match mistake {
         "grown" => Trial { batch: grown, ..right },
         "grown-and-scaled" => {
-            Trial { ranks, batch: grown, ..Trial::one(seed, lr * ranks as f64, grown, EPOCHS) }
+            Trial { ranks, batch: grown, ..Trial::one(0, lr * ranks as f64, grown, EPOCHS) }
         }
         "sum-of-means" => Trial { sum: Sum::OfMeans, ..right },
         "divided-twice" => Trial { sum: Sum::DividedTwice, ..right },
@@ -335,31 +323,18 @@ fn mistaken(mistake: &str, ranks: usize, seed: u64, lr: f64) -> Trial {
 }
 
 fn mistakes(rec: &mut Recorder) -> Result<()> {
-    let Some((train, test)) = images(rec, MISTAKEN)? else { return Ok(()) };
-    let seeds = if rec.budget == Budget::Full { 3 } else { 1 };
-    let mut trials = Vec::new();
+    let mut plans = Vec::new();
     for lr in MISTAKEN_RATES {
         for ranks in MISTAKEN_RANKS {
-            for mistake in MISTAKES {
-                for seed in 0..seeds {
-                    trials.push((mistake, lr, mistaken(mistake, ranks, seed, lr)));
-                }
-            }
+            plans.extend(MISTAKES.map(|mistake| {
+                let list: ParamList = &[("mistake", &mistake), ("lr", &lr), ("ranks", &ranks)];
+                (MISTAKEN.at(list), mistaken(mistake, ranks, lr))
+            }));
         }
     }
-    let work = |(_, _, trial): &(&str, f64, Trial)| {
-        learn(trial, &train, &test).map_err(|e| training::Error::Config(e.to_string()))
-    };
-    let tell = |_: &str, (mistake, lr, trial): &(&str, f64, Trial)| {
-        rec.note_at(MISTAKEN.at(&[("mistake", mistake), ("lr", lr), ("ranks", &trial.ranks)]));
-    };
-    let learned = side_by_side(rec.device, &trials, work, tell)?;
-    let seeds = seeds as usize;
-    for (trials, learned) in trials.chunks(seeds).zip(learned.chunks(seeds)) {
-        let (mistake, lr, trial) = &trials[0];
-        let list: ParamList = &[("mistake", mistake), ("lr", lr), ("ranks", &trial.ranks)];
-        let accuracy = learned.iter().map(|learned| learned.accuracy).collect();
-        rec.record(MISTAKEN.at(list), Samples(accuracy));
+    let Some((_, learned)) = from_seeds(rec, &plans, 3)? else { return Ok(()) };
+    for ((of, _), learned) in plans.into_iter().zip(&learned) {
+        rec.record(of, accuracies(learned));
     }
     Ok(())
 }
@@ -493,11 +468,6 @@ fn waited(
     let kept = peak_kept(&orders[0]) * MICRO_ROWS * width * layers;
     rec.record(KEPT_PREDICTED.at(list), bytes(kept));
     Ok(())
-}
-
-/// The idle share that the formula for equal stages gives.
-pub fn formula(stages: usize, micros: usize) -> f64 {
-    bubble(stages, micros)
 }
 
 /// The network of the `ZeRO` table: 535,818 parameters.

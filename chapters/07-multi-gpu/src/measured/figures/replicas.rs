@@ -1,24 +1,16 @@
-//! Figures and tables of what was measured.
+//! The figure of what was measured.
 
-use crate::measured::experiments::replicas::{
-    FAILURES, JOBS, Job, RANKS_TRIED, REPLICAS, SIGNALS, SPEEDUP, WORST,
-};
+use crate::measured::experiments::replicas::{JOBS, Job, RANKS_TRIED, REPLICAS, SPEEDUP};
 use lab::{
-    Drawing, Figure, Key, Records, Result, Table, TableData,
+    Drawing, Figure, Key, Records, Result,
     drawing::Lines,
     key::Quantity,
     plot::{Axis, LimitLine, Scale},
-    table::Grid,
 };
 
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {
     vec![Figure { key: REPLICAS.name, draw: draw_speedup }]
-}
-
-/// The tables that the page quotes.
-pub fn tables() -> Vec<Table> {
-    vec![Table { key: FAILURES.name, make: table_failures }]
 }
 
 /// A job's displayed name: `mlp, batch 128`.
@@ -54,21 +46,4 @@ fn draw_speedup(records: &Records) -> Result<Drawing> {
     let shared = RANKS_TRIED.map(|p| (p as f64, (p as f64).min(cores)));
     plot.limits.push(LimitLine { name: "cores".into(), points: shared.to_vec() });
     Ok(plot.drawing(caption))
-}
-
-fn table_failures(records: &Records) -> Result<TableData> {
-    let caption = "Seconds from the signal, at a random moment, until the last of the other processes has exited with an \
-                   error that names the rank.";
-    let of = |key: Key| move |(signal, _): &(&str, usize)| key.at(&[("signal", signal)]);
-    for row in SIGNALS {
-        records.get(of(FAILURES)(&row))?;
-    }
-    Grid::new(SIGNALS)
-        .column("one of four processes is", |(signal, _)| {
-            format!("{} (SIG{signal})", if *signal == "KILL" { "killed" } else { "stopped" })
-        })
-        .column("times", |(_, times)| times.to_string())
-        .column("median", of(FAILURES))
-        .column("worst", of(WORST))
-        .table(records, caption)
 }

@@ -2,8 +2,9 @@
 
 use crate::measured::experiments::split::{
     CLAIMED_STEPS, CLAIMS, EQUALITY, HABITS, KEPT, LOSS, MICROS, MOVED, PIPELINE,
-    PIPELINE_PREDICTED, RANKS, READ_DIFFERENTLY, formula, ways,
+    PIPELINE_PREDICTED, RANKS, READ_DIFFERENTLY, ways,
 };
+use crate::split::schedule::bubble;
 use lab::{
     Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
     drawing::{Limits, Lines},
@@ -176,7 +177,7 @@ fn draw_pipeline(records: &Records) -> Result<Drawing> {
     for stages in [2, 4] {
         for micros in MICROS {
             let value = records.get(of(stages).with("micros", micros))?;
-            off = off.max((value.median - formula(stages, micros)).abs());
+            off = off.max((value.median - bubble(stages, micros)).abs());
         }
     }
     let text = |micros: usize| records.text(of(4).with("micros", micros));
@@ -229,7 +230,7 @@ fn table_pipeline(records: &Records) -> Result<TableData> {
             format!("{stages}, {name}")
         })
         .column("m", |(_, _, micros)| micros.to_string())
-        .column("formula", |(_, stages, micros)| Unit::Share.format(formula(*stages, *micros)))
+        .column("formula", |(_, stages, micros)| Unit::Share.format(bubble(*stages, *micros)))
         .column("from the stages' times", of(PIPELINE_PREDICTED, "1f1b"))
         .column("GPipe waits", of(PIPELINE, "gpipe"))
         .column("1F1B waits", of(PIPELINE, "1f1b"))
