@@ -213,7 +213,7 @@ fn nothing_fits(question: &Question, tried: usize) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::model::Transformer;
+    use crate::plan::{model::Transformer, split::Memory};
     use backprop::{
         count::Model,
         fits::{Bytes, Moves},
@@ -235,21 +235,11 @@ mod tests {
                 let work = Workload::named(name, moves).unwrap();
                 let question = Question { work, ..question("mlp", "h100", 1, batch) };
                 let found = one(&question, Split::ONE).unwrap().memory;
+                let Memory { weights, gradients, optimizer, activations, scratch } = found;
+                let found = [weights, gradients, optimizer, activations, scratch];
                 let wanted = Bytes::of(&counts, batch as u64, moves);
-                let all = [
-                    wanted.weights,
-                    wanted.gradients,
-                    wanted.optimizer,
-                    wanted.activations,
-                    wanted.scratch,
-                ];
-                let found = [
-                    found.weights,
-                    found.gradients,
-                    found.optimizer,
-                    found.activations,
-                    found.scratch,
-                ];
+                let Bytes { weights, gradients, optimizer, activations, scratch } = wanted;
+                let all = [weights, gradients, optimizer, activations, scratch];
                 assert_eq!(found, all.map(|bytes| bytes as f64), "{name} {batch}");
             }
         }
@@ -292,10 +282,9 @@ mod tests {
         let never = Question { card: tiny, ..question("gpt-125m", "t4", 2, 4) };
         let words = best(&never).unwrap_err().to_string();
         assert!(words.contains("smaller model"), "{words}");
-        assert!(
-            all(&question("mlp", "t4", 0, 4)).is_err()
-                && all(&question("mlp", "t4", 4, 0)).is_err()
-        );
+        for (cards, batch) in [(0, 4), (4, 0)] {
+            assert!(all(&question("mlp", "t4", cards, batch)).is_err());
+        }
     }
 
     #[test]
@@ -306,9 +295,8 @@ mod tests {
         };
         // p − 1 of m + p − 1 slots are empty (Huang et al. 2019).
         let pipeline = cut(1, 4, 1, 16).terms;
-        assert!(
-            (pipeline.bubble / (pipeline.bubble + pipeline.compute) - 3.0 / 19.0).abs() < 1e-12
-        );
+        let bubble = pipeline.bubble / (pipeline.bubble + pipeline.compute);
+        assert!((bubble - 3.0 / 19.0).abs() < 1e-12);
         assert!(pipeline.tensor == 0.0 && pipeline.stages > 0.0 && pipeline.data == 0.0);
         let tensor = cut(1, 1, 8, 16).terms;
         assert!(tensor.bubble == 0.0 && tensor.tensor > 0.0 && tensor.data == 0.0);
@@ -329,14 +317,11 @@ mod tests {
             one(&question, Split { data: 8, zero, micro_batches: 8, ..Split::ONE }).unwrap().memory
         };
         let [zero, one, two, three] = [0, 1, 2, 3].map(of);
-        assert!(
-            (zero.optimizer / one.optimizer - 8.0).abs() < 1e-9 && one.gradients == zero.gradients
-        );
-        assert!((zero.gradients / two.gradients - 8.0).abs() < 1e-9 && two.weights == zero.weights);
-        assert!((zero.weights / three.weights - 8.0).abs() < 1e-9);
-        assert!(
-            zero.total() > one.total() && one.total() > two.total() && two.total() > three.total()
-        );
+        let eighth = |whole: f64, part: f64| (whole / part - 8.0).abs() < 1e-9;
+        assert!(eighth(zero.optimizer, one.optimizer) && one.gradients == zero.gradients);
+        assert!(eighth(zero.gradients, two.gradients) && two.weights == zero.weights);
+        assert!(eighth(zero.weights, three.weights));
+        assert!([zero, one, two, three].is_sorted_by(|a, b| a.total() > b.total()));
         // 16 bytes a parameter.
         let fixed = zero.weights + zero.gradients + zero.optimizer;
         assert!((fixed / (16.0 * question.work.parameters()) - 1.0).abs() < 1e-9);

@@ -233,9 +233,8 @@ mod tests {
         for task in TASKS {
             let wanted = one_device(model, task, &batches).unwrap();
             for &ranks in ranks {
-                let found =
-                    threads::run(ranks, |mut comm| data_parallel(model, task, &batches, &mut comm))
-                        .unwrap();
+                let work = |mut comm| data_parallel(model, task, &batches, &mut comm);
+                let found = threads::run(ranks, work).unwrap();
                 assert!(found.iter().all(|f| f.parameters == found[0].parameters));
                 let off = difference(&wanted, &found[0]);
                 let limit = if ranks == 1 { 0.0 } else { 1e-5 };
@@ -248,10 +247,6 @@ mod tests {
     fn replicas_are_one_device() {
         equal(Model::Mlp, &[24, 13], &[1, 3], 20);
         equal(Model::Linear, &[3], &[1, 2, 5], 20); // fewer images than ranks
-    }
-
-    #[test]
-    fn replicas_of_a_convolutional_network_are_one_device() {
         equal(Model::Cnn, &[5], &[2], 3);
     }
 
@@ -271,10 +266,8 @@ mod tests {
         let narrow = batches(5, 10, &[4], 1);
         let strange = batches(PIXELS, 100, &[40], 1);
         for batches in [narrow, strange, vec![Batch::default()]] {
-            assert!(
-                threads::run(2, |mut c| data_parallel(Model::Mlp, TASKS[0], &batches, &mut c))
-                    .is_err()
-            );
+            let work = |mut comm| data_parallel(Model::Mlp, TASKS[0], &batches, &mut comm);
+            assert!(threads::run(2, work).is_err());
             assert!(threads::run(2, |mut c| layers(TASKS[0], &batches, &mut c)).is_err());
         }
         let error = threads::run(3, |mut c| layers(TASKS[0], &[], &mut c)).unwrap_err();

@@ -193,68 +193,43 @@ mod tests {
         Job { sizes: sizes.to_vec(), seed: 3, rule }
     }
 
-    /// Twenty steps on batches of these sizes, in turns.
+    /// Each of the ways on each number of ranks, twenty steps on batches of each of these lists of sizes, in turns.
     #[track_caller]
-    fn equal(strategy: Strategy, ranks: usize, rows: &[usize], limit: f64) {
-        for rule in RULES {
-            let job = job(&[13, 17, 11, 9, 5], rule);
-            let batches = batches(13, 5, rows, 20);
-            let found = against_one(strategy, ranks, &job, &batches).unwrap();
-            assert!(
-                found.parameters <= limit,
-                "{} on {ranks}, {}: {found:?}",
-                strategy.name(),
-                rule.name()
-            );
-            assert!(found.losses <= 1e-5, "{} on {ranks}: {found:?}", strategy.name());
+    fn equal(ways: &[Strategy], ranks: &[usize], rows: &[&[usize]], limit: f64) {
+        let ranks = |way| ranks.iter().map(move |ranks| (way, *ranks));
+        for (way, ranks) in ways.iter().flat_map(ranks) {
+            for (rows, rule) in rows.iter().flat_map(|rows| RULES.map(|rule| (rows, rule))) {
+                let (job, batches) = (job(&[13, 17, 11, 9, 5], rule), batches(13, 5, rows, 20));
+                let found = against_one(*way, ranks, &job, &batches).unwrap();
+                let near = found.parameters <= limit && found.losses <= 1e-5;
+                assert!(near, "{} on {ranks}, {}: {found:?}", way.name(), rule.name());
+            }
         }
     }
-
-    /// Even parts, uneven ones, batches that change, and fewer images than ranks.
-    const ROWS: [&[usize]; 4] = [&[24], &[23], &[16, 7, 30], &[2]];
 
     #[test]
     fn data_parallel_is_one_device() {
-        for rows in ROWS {
-            for ranks in [2, 3, 4, 7] {
-                equal(Strategy::Data, ranks, rows, 1e-5);
-            }
-        }
+        // Even parts, uneven ones, batches that change, and fewer images than ranks.
+        let rows: [&[usize]; 4] = [&[24], &[23], &[16, 7, 30], &[2]];
+        equal(&[Strategy::Data], &[2, 3, 4, 7], &rows, 1e-5);
     }
 
     #[test]
-    fn one_rank_is_one_device_bit_for_bit() {
+    fn one_rank_and_layers_on_ranks_of_their_own_are_one_device_bit_for_bit() {
         let grid = Grid { data: 1, stages: 1, tensor: 1 };
-        let pipeline = Schedule::ALL.map(|schedule| Strategy::Pipeline(schedule, 1));
-        let others = [
-            Strategy::Data,
-            Strategy::Layers,
-            Strategy::Tensor,
-            Strategy::Overlap(100),
-            Strategy::Hybrid(grid, 1),
-        ];
-        let zero = Level::ALL.map(Strategy::Zero);
-        for strategy in pipeline.into_iter().chain(others).chain(zero) {
-            equal(strategy, 1, &[23], 0.0);
-        }
-    }
-
-    #[test]
-    fn layers_on_ranks_of_their_own_are_one_device_bit_for_bit() {
-        for ranks in 1..=4 {
-            equal(Strategy::Layers, ranks, &[23, 1], 0.0);
-            for schedule in Schedule::ALL {
-                equal(Strategy::Pipeline(schedule, 1), ranks, &[23, 1], 0.0);
-            }
-        }
+        let [gpipe, one] = Schedule::ALL.map(|schedule| Strategy::Pipeline(schedule, 1));
+        let others =
+            [Strategy::Data, Strategy::Tensor, Strategy::Overlap(100), Strategy::Hybrid(grid, 1)];
+        equal(&others, &[1], &[&[23]], 0.0);
+        equal(&Level::ALL.map(Strategy::Zero), &[1], &[&[23]], 0.0);
+        equal(&[Strategy::Layers, gpipe, one], &[1, 2, 3, 4], &[&[23, 1]], 0.0);
     }
 
     #[test]
     fn a_pipeline_is_one_device() {
-        for schedule in Schedule::ALL {
-            for (ranks, micros) in [(2, 4), (3, 5), (4, 8), (4, 2), (2, 40)] {
-                equal(Strategy::Pipeline(schedule, micros), ranks, &[24, 7], 1e-5);
-            }
+        for (ranks, micros) in [(2, 4), (3, 5), (4, 8), (4, 2), (2, 40)] {
+            let ways = Schedule::ALL.map(|schedule| Strategy::Pipeline(schedule, micros));
+            equal(&ways, &[ranks], &[&[24, 7]], 1e-5);
         }
     }
 
@@ -268,9 +243,8 @@ mod tests {
 
     #[test]
     fn split_products_are_one_device() {
-        for ranks in [2, 3, 4, 12, 18] {
-            equal(Strategy::Tensor, ranks, &[23], 1e-5); // up to more ranks than hidden units
-        }
+        // Up to more ranks than hidden units.
+        equal(&[Strategy::Tensor], &[2, 3, 4, 12, 18], &[&[23]], 1e-5);
         // An odd number of layers: the last one is whole.
         let odd = job(&[13, 17, 11, 5], RULES[1]);
         let found = against_one(Strategy::Tensor, 3, &odd, &batches(13, 5, &[23], 20)).unwrap();
@@ -278,60 +252,37 @@ mod tests {
     }
 
     #[test]
-    fn every_level_of_zero_is_one_device() {
-        for level in Level::ALL {
-            for ranks in [2, 3, 5] {
-                for rows in [&[24][..], &[23], &[2, 9]] {
-                    equal(Strategy::Zero(level), ranks, rows, 1e-5);
-                }
-            }
-        }
+    fn every_level_of_zero_and_buckets_of_any_size_are_one_device() {
+        let zero = Level::ALL.map(Strategy::Zero);
+        equal(&zero, &[2, 3, 5], &[&[24], &[23], &[2, 9]], 1e-5);
+        let buckets = [0, 400, usize::MAX].map(Strategy::Overlap);
+        equal(&buckets, &[2, 3], &[&[23, 2]], 1e-5);
     }
 
     #[test]
     fn two_ranks_have_one_order_of_sums_so_all_replicas_agree_bit_for_bit() {
         let (job, batches) = (job(&[13, 17, 11, 9, 5], RULES[1]), batches(13, 5, &[23], 20));
         let data = split(Strategy::Data, 2, &job, &batches).unwrap();
-        let others = Level::ALL.map(Strategy::Zero).into_iter();
-        for strategy in others.chain([
-            Strategy::Overlap(0),
-            Strategy::Overlap(500),
-            Strategy::Overlap(usize::MAX),
-        ]) {
-            assert_eq!(
-                split(strategy, 2, &job, &batches).unwrap().parameters,
-                data.parameters,
-                "{strategy:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn buckets_of_any_size_are_one_device() {
-        for bucket in [0, 400, usize::MAX] {
-            for ranks in [2, 3] {
-                equal(Strategy::Overlap(bucket), ranks, &[23, 2], 1e-5);
-            }
+        let overlaps = [0, 500, usize::MAX].map(Strategy::Overlap);
+        for way in Level::ALL.map(Strategy::Zero).into_iter().chain(overlaps) {
+            let found = split(way, 2, &job, &batches).unwrap();
+            assert_eq!(found.parameters, data.parameters, "{way:?}");
         }
     }
 
     #[test]
     fn every_grid_of_eight_ranks_is_one_device() {
-        for data in [1, 2, 4, 8] {
-            for stages in [1, 2, 4] {
-                if 8 % (data * stages) == 0 {
-                    let grid = Grid { data, stages, tensor: 8 / data / stages };
-                    equal(Strategy::Hybrid(grid, 3), 8, &[24, 11], 1e-5);
-                }
-            }
-        }
+        let cuts = [1, 2, 4, 8].map(|data| [1, 2, 4].map(|stages| (data, stages)));
+        let cuts = cuts.into_iter().flatten().filter(|(data, stages)| 8 % (data * stages) == 0);
+        let grid = |(data, stages)| Grid { data, stages, tensor: 8 / data / stages };
+        let grids: Vec<_> = cuts.map(|cut| Strategy::Hybrid(grid(cut), 3)).collect();
+        equal(&grids, &[8], &[&[24, 11]], 1e-5);
     }
 
     #[test]
     fn what_cannot_be_split_is_refused() {
         let (job, batches) = (job(&[13, 17, 5], RULES[0]), batches(13, 5, &[6], 1));
-        let refused =
-            |strategy, ranks| split(strategy, ranks, &job, &batches).unwrap_err().to_string();
+        let refused = |way, ranks| split(way, ranks, &job, &batches).unwrap_err().to_string();
         assert!(refused(Strategy::Layers, 3).contains("2 layers can't be put on 3 devices"));
         assert!(refused(Strategy::Pipeline(Schedule::Gpipe, 0), 2).contains("one at least"));
         assert!(refused(Strategy::Data, 0).contains("one at least"));

@@ -232,69 +232,24 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::point_to_point::PointToPoint;
-    use crate::{comm::counting::Counting, threads};
-
-    fn pair() -> (Dense<f32>, Dense<f32>) {
-        let mut model = Mlp::<f32>::new(&[5, 7, 3], 1).unwrap();
-        for (i, bias) in model.layers.iter_mut().flat_map(|l| &mut l.bias).enumerate() {
-            *bias = 0.1 * i as f32;
-        }
-        let second = model.layers.pop().unwrap();
-        (model.layers.pop().unwrap(), second)
-    }
-
-    fn close(found: &[f32], wanted: &[f32]) -> bool {
-        found.len() == wanted.len() && found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-5)
-    }
+    use crate::{comm::counting::Counting, point_to_point::PointToPoint, threads};
 
     #[test]
-    fn two_layers_over_any_number_of_ranks_are_the_two_layers() {
-        let (first, second) = pair();
-        let x: Vec<f32> = (0..20).map(|i| (i as f32).sin()).collect();
-        let mut hidden = first.forward(&x).unwrap();
-        relu(&mut hidden);
-        let y = second.forward(&hidden).unwrap();
-        let dy: Vec<f32> = (0..12).map(|i| (i as f32).cos()).collect();
-        let mut dhidden = second.backward_input(&dy).unwrap();
-        relu_backward(&hidden, &mut dhidden);
-        let dx = first.backward_input(&dhidden).unwrap();
-        let gradients = [
-            first.backward_weights(&x, &dhidden).unwrap(),
-            second.backward_weights(&hidden, &dy).unwrap(),
-        ];
+    fn two_layers_take_one_sum_forward_and_one_back() {
+        let layers = Mlp::<f32>::new(&[5, 7, 3], 1).unwrap().layers;
+        let (x, dy) = ([0.5; 20], [0.25; 12]);
         // Seven units over 1, 2, 3 and 9 ranks: even, uneven, and more ranks than units.
         for ranks in [1, 2, 3, 9] {
-            let found = threads::run(ranks, |comm| {
+            let sent = threads::run(ranks, |comm| {
                 let mut comm = Counting::new(comm);
-                let rank = comm.rank();
-                let pair = Pair::of(&first, &second, rank, ranks);
-                let (found, kept) = pair.forward(&x, &mut comm)?;
+                let pair = Pair::of(&layers[0], &layers[1], comm.rank(), ranks);
+                let (_, kept) = pair.forward(&x, &mut comm)?;
                 let there = comm.traffic().sent;
-                let (flat, back) = pair.backward((&x, &kept), &dy, true, &mut comm)?;
-                // One all-reduce there, one back: 2 (p - 1) messages each.
-                assert_eq!((there, comm.traffic().sent), (2 * (ranks - 1), 4 * (ranks - 1)));
-                assert!(close(&found, &y) && close(&back, &dx), "{ranks} ranks");
-                // The gradient, at its positions in a network of zeros.
-                let mut part = Block::Pair(pair);
-                let mut rest = &flat[..];
-                for tensor in part.tensors_mut() {
-                    let (mine, others) = rest.split_at(tensor.len());
-                    tensor.copy_from_slice(mine);
-                    rest = others;
-                }
-                assert!(rest.is_empty());
-                let mut model = Mlp::zeros(&[5, 7, 3])?;
-                part.write(&mut model, 0, rank, ranks);
-                Ok(model.parameters())
-            })
-            .unwrap();
-            let mut sum = vec![0.0; found[0].len()];
-            for part in &found {
-                sum.iter_mut().zip(part).for_each(|(sum, g)| *sum += g);
-            }
-            let wanted = joined(gradients.clone());
-            assert!(close(&sum, &wanted), "{ranks} ranks");
+                pair.backward((&x, &kept), &dy, true, &mut comm)?;
+                Ok((there, comm.traffic().sent))
+            });
+            // 2 (p - 1) messages each.
+            assert_eq!(sent.unwrap(), vec![(2 * (ranks - 1), 4 * (ranks - 1)); ranks]);
         }
     }
 }

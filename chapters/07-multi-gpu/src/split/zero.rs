@@ -275,46 +275,32 @@ pub fn train(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::point_to_point::PointToPoint;
     use crate::{
         comm::counting::Counting,
+        point_to_point::PointToPoint,
         split::job::{Rule, tests::batches},
         threads,
     };
     use backprop::adam::Adam;
+    use proptest::prelude::*;
 
     fn job(sizes: &[usize]) -> Job {
         Job { sizes: sizes.to_vec(), seed: 2, rule: Rule::Adam(Adam::default()) }
     }
 
-    #[test]
-    fn what_is_held_is_what_the_paper_says() {
-        // Layers of 1024 and of 264 parameters, which 8 divides.
-        let job = job(&[31, 32, 8]);
-        let parameters = 1024 + 264;
-        for ranks in [1, 2, 4, 8] {
-            for level in Level::ALL {
-                let held = (0..ranks).map(|rank| {
-                    Sharded::new(&job, level, Rank(rank), ranks).unwrap().memory().total()
-                });
-                let wanted = predicted(level, parameters, ranks);
-                assert!(held.into_iter().all(|bytes| bytes as f64 == wanted), "{level:?} {ranks}");
-            }
-        }
-    }
-
-    #[test]
-    fn where_ranks_do_not_divide_a_rank_holds_a_number_a_layer_more_at_most() {
-        let job = job(&[5, 7, 3, 2]);
-        let (parameters, layers) = (42 + 24 + 8, 3.0);
-        for level in Level::ALL {
-            for ranks in [3, 5, 50] {
-                for rank in 0..ranks {
-                    let held =
-                        Sharded::new(&job, level, Rank(rank), ranks).unwrap().memory().total();
-                    let off = held as f64 - predicted(level, parameters, ranks);
-                    assert!(off.abs() <= 16.0 * layers, "{level:?} {ranks}: {off}");
-                }
+    proptest! {
+        #[test]
+        fn what_is_held_is_what_the_paper_says(
+            sizes in proptest::collection::vec(1_usize..12, 2..5), ranks in 1_usize..9, even: bool,
+        ) {
+            // Layers that the ranks divide; else a rank holds a number a layer more or less at most.
+            let sizes: Vec<_> = sizes.iter().map(|n| n * if even { ranks } else { 1 }).collect();
+            let parameters = sizes.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum();
+            let most = if even { 0.0 } else { 16.0 * (sizes.len() - 1) as f64 };
+            for (level, rank) in Level::ALL.into_iter().flat_map(|l| (0..ranks).map(move |r| (l, Rank(r)))) {
+                let held = Sharded::new(&job(&sizes), level, rank, ranks).unwrap().memory().total();
+                let off = held as f64 - predicted(level, parameters, ranks);
+                prop_assert!(off.abs() <= most, "{:?} {}: {}", level, ranks, off);
             }
         }
     }
