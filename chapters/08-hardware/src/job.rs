@@ -48,21 +48,17 @@ impl Job {
         // Forward one kernel a layer, backward one, and a second one where there are weights, which move in one more.
         let weighted = counts.rows.iter().filter(|row| row.parameters > 0).count();
         let launches = 2 * counts.rows.len() + 2 * weighted + 1;
-        let job = Self::from_counts(&counts, launches as f64, batch, examples);
-        job.checked()
+        let Counts { parameters, forward, backward, kept, .. } = counts;
+        let found = [parameters as f64, forward + backward, kept as f64, launches as f64];
+        Self::of_images(&counts.name, found, batch, examples)
     }
 
-    fn from_counts(counts: &Counts, launches: f64, batch: u64, examples: u64) -> Self {
-        Self {
-            name: counts.name.clone(),
-            parameters: counts.parameters as f64,
-            operations: counts.forward + counts.backward,
-            kept: counts.kept as f64,
-            launches,
-            batch: batch as f64,
-            examples: examples as f64,
-            unit: "examples",
-        }
+    /// A run of a model of which parameters, operations, kept numbers and launches are counted.
+    fn of_images(name: &str, counted: [f64; 4], batch: u64, examples: u64) -> Result<Self> {
+        let [parameters, operations, kept, launches] = counted;
+        let (name, batch, examples) = (name.to_owned(), batch as f64, examples as f64);
+        let unit = "examples";
+        Self { name, parameters, operations, kept, launches, batch, examples, unit }.checked()
     }
 
     /// A language model of `parameters` that reads `tokens` in steps of `batch` tokens. Six operations a parameter and
@@ -93,17 +89,15 @@ impl Job {
     pub fn chapter_4(model: training::Model) -> Result<Self> {
         let recipe = Settings::of(model);
         let (batch, examples) = (recipe.batch as u64, 60_000 * recipe.epochs as u64);
-        let named = |job: Self| Self { name: model.name().to_owned(), ..job };
-        match model {
-            config::Model::Linear => Self::of(&Model::named("784-10")?, batch, examples).map(named),
-            config::Model::Mlp => Self::of(&Model::named("mlp")?, batch, examples).map(named),
-            config::Model::Cnn => {
-                Self::of(&performance::memory::predict::cnn(), batch, examples).map(named)
-            }
-            config::Model::Resnet => Self::of(&resnet(), batch, examples).map(named),
-            config::Model::Rnn => recurrent(batch, examples).checked(),
-            config::Model::Transformer => transformer(batch, examples).checked(),
-        }
+        let described = match model {
+            config::Model::Linear => Model::named("784-10")?,
+            config::Model::Mlp => Model::named("mlp")?,
+            config::Model::Cnn => performance::memory::predict::cnn(),
+            config::Model::Resnet => resnet(),
+            config::Model::Rnn => return recurrent(batch, examples),
+            config::Model::Transformer => return transformer(batch, examples),
+        };
+        Ok(Self { name: model.name().to_owned(), ..Self::of(&described, batch, examples)? })
     }
 
     fn checked(self) -> Result<Self> {
@@ -173,23 +167,18 @@ fn three_passes(multiplications: usize) -> f64 {
 }
 
 /// Chapter 4's recurrent network: at each of 28 time steps the row's and the state's products for three gates.
-fn recurrent(batch: u64, examples: u64) -> Job {
+fn recurrent(batch: u64, examples: u64) -> Result<Job> {
     use training::rnn::{GATES, HIDDEN, MOMENTS, SEEN};
     let weights = SEEN * GATES + HIDDEN * GATES;
-    Job {
-        name: "rnn".to_owned(),
-        parameters: (weights + 2 * GATES + HIDDEN * 10 + 10) as f64,
-        operations: three_passes(MOMENTS * weights + HIDDEN * 10),
-        kept: (MOMENTS * (SEEN + 2 * GATES + HIDDEN)) as f64,
-        launches: (6 * MOMENTS + 6) as f64,
-        batch: batch as f64,
-        examples: examples as f64,
-        unit: "examples",
-    }
+    let parameters = weights + 2 * GATES + HIDDEN * 10 + 10;
+    let operations = three_passes(MOMENTS * weights + HIDDEN * 10);
+    let kept = MOMENTS * (SEEN + 2 * GATES + HIDDEN);
+    let found = [parameters as f64, operations, kept as f64, (6 * MOMENTS + 6) as f64];
+    Job::of_images("rnn", found, batch, examples)
 }
 
 /// Chapter 4's transformer: 16 patches, two blocks.
-fn transformer(batch: u64, examples: u64) -> Job {
+fn transformer(batch: u64, examples: u64) -> Result<Job> {
     use training::transformer::{HEADS, PATCH, PATCHES, WIDE, WIDTH};
     const BLOCKS: usize = 2;
     let block = 4 * WIDTH * WIDTH + 2 * WIDTH * WIDE;
@@ -197,20 +186,12 @@ fn transformer(batch: u64, examples: u64) -> Job {
     // Weights, biases and normalisations.
     let in_block = block + 5 * WIDTH + WIDE + 4 * WIDTH;
     let around = PATCH * WIDTH + WIDTH + PATCHES * WIDTH + 2 * WIDTH + WIDTH * 10 + 10;
-    Job {
-        name: "transformer".to_owned(),
-        parameters: (BLOCKS * in_block + around) as f64,
-        operations: three_passes(
-            PATCHES * (PATCH * WIDTH + BLOCKS * block) + BLOCKS * attention + WIDTH * 10,
-        ),
-        kept: (PATCHES * PATCH
-            + BLOCKS * (PATCHES * (8 * WIDTH + 2 * WIDE) + 2 * HEADS * PATCHES * PATCHES))
-            as f64,
-        launches: (40 * BLOCKS + 20) as f64,
-        batch: batch as f64,
-        examples: examples as f64,
-        unit: "examples",
-    }
+    let products = PATCHES * (PATCH * WIDTH + BLOCKS * block) + BLOCKS * attention + WIDTH * 10;
+    let kept_in_block = PATCHES * (8 * WIDTH + 2 * WIDE) + 2 * HEADS * PATCHES * PATCHES;
+    let kept = PATCHES * PATCH + BLOCKS * kept_in_block;
+    let (parameters, launches) = (BLOCKS * in_block + around, 40 * BLOCKS + 20);
+    let found = [parameters as f64, three_passes(products), kept as f64, launches as f64];
+    Job::of_images("transformer", found, batch, examples)
 }
 
 #[cfg(test)]

@@ -29,22 +29,10 @@ pub fn tables() -> Vec<Table> {
         Table { key: "hardware.offers.published", make: table_offers },
         Table { key: "hardware.shares.published", make: table_shares },
         Table { key: "hardware.sources.published", make: table_sources },
-        Table {
-            key: "hardware.readers.small",
-            make: |records| table_reader(records, Reader::Small),
-        },
-        Table {
-            key: "hardware.readers.laptop",
-            make: |records| table_reader(records, Reader::Laptop),
-        },
-        Table {
-            key: "hardware.readers.workstation",
-            make: |records| table_reader(records, Reader::Workstation),
-        },
-        Table {
-            key: "hardware.readers.cluster",
-            make: |records| table_reader(records, Reader::Cluster),
-        },
+        Table { key: "hardware.readers.small", make: table_reader::<0> },
+        Table { key: "hardware.readers.laptop", make: table_reader::<1> },
+        Table { key: "hardware.readers.workstation", make: table_reader::<2> },
+        Table { key: "hardware.readers.cluster", make: table_reader::<3> },
         Table { key: "hardware.time.models", make: table_models },
         Table { key: RENTED, make: table_rented },
     ]
@@ -296,8 +284,9 @@ fn table_sources(records: &Records) -> Result<TableData> {
         .table(records, caption)
 }
 
-fn table_reader(records: &Records, reader: Reader) -> Result<TableData> {
-    let report = buy(&Market::load()?, &reader.options()?)?;
+/// The table of the reader with this number.
+fn table_reader<const READER: usize>(records: &Records) -> Result<TableData> {
+    let report = buy(&Market::load()?, &Reader::ALL[READER].options()?)?;
     let [(energy, in_energy), (money, in_money)] = report.units();
     let Job { name, .. } = &report.job;
     let caption = match report.best() {
