@@ -18,6 +18,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    slice,
     sync::OnceLock,
     time::Duration,
 };
@@ -31,6 +32,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A file of the book, by its path from the folder `book`.
 pub fn book(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book").join(path)
+}
+
+/// Holds a page of `book/src` to a ladder: its figures and tables name each rung, by key and words.
+///
+/// # Panics
+/// If it lacks one.
+#[allow(clippy::expect_used, reason = "it is for tests")]
+pub fn has_rungs<'r>(page: &str, rungs: impl IntoIterator<Item = (&'r str, &'r str)>) {
+    let text = fs::read_to_string(book("src").join(page)).expect("the page can be read");
+    for (key, name) in rungs {
+        let named = if key == name { format!(" {key}") } else { format!(" {key} \"{name}\"") };
+        let lists = text.lines().filter(|line| line.starts_with("each rung: ")).collect::<Vec<_>>();
+        let all = lists.iter().all(|list| list.contains(&named));
+        assert!(!lists.is_empty() && all, "{page} lacks the rung{named}");
+    }
 }
 
 /// Whether the pages' scripts can run here: older versions lack methods of arrays and texts.
@@ -265,6 +281,37 @@ pub fn are_drawn(figures: &[Figure], tables: &[Table], records: &Records) {
         }
         let missing = make(&unmeasured());
         assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{key}: {missing:?}");
+    }
+}
+
+/// Holds all figures and tables of a chapter to the book's records: [`are_drawn`] holds for each machine that has what one
+/// needs, of which there is one at least, and runs that left no value make none.
+///
+/// # Panics
+/// If not.
+#[allow(clippy::expect_used, reason = "it is for tests")]
+pub fn are_drawn_in_the_book(chapter: &Chapter) {
+    let folders = fs::read_dir(book("records")).expect("the book has records");
+    let folders = folders.map(|entry| entry.expect("it can be read").path());
+    let machines: Vec<Records> = folders
+        .filter(|folder| folder.join("machine.json").is_file())
+        .map(|folder| Records::load(&folder).expect("it holds records"))
+        .collect();
+    let mut empty = machines.clone();
+    let chapters = empty.iter_mut().flat_map(|machine| machine.chapters.values_mut());
+    let runs = chapters.flat_map(|chapter| &mut chapter.runs);
+    runs.for_each(|run| run.values.clear());
+    for figure in &chapter.figures {
+        let with = machines.iter().filter(|records| (figure.draw)(records).is_ok());
+        let drawn = with.map(|records| are_drawn(slice::from_ref(figure), &[], records)).count();
+        assert!(drawn > 0, "{}: no machine has what it needs", figure.key);
+        assert!(empty.iter().all(|records| (figure.draw)(records).is_err()), "{}", figure.key);
+    }
+    for table in &chapter.tables {
+        let with = machines.iter().filter(|records| (table.make)(records).is_ok());
+        let made = with.map(|records| are_drawn(&[], slice::from_ref(table), records)).count();
+        assert!(made > 0, "{}: no machine has what it needs", table.key);
+        assert!(empty.iter().all(|records| (table.make)(records).is_err()), "{}", table.key);
     }
 }
 

@@ -13,7 +13,7 @@ pub fn chapter() -> Chapter {
     let parts = [
         part(measured::profile::experiments(), drawn::profile::figures(), drawn::profile::tables()),
         part(measured::freed::experiments(), vec![], vec![]),
-        part(measured::engine::experiments(), drawn::engine::figures(), drawn::engine::tables()),
+        part(measured::engine::experiments(), vec![], vec![]),
         part(measured::input::experiments(), drawn::input::figures(), drawn::input::tables()),
         part(measured::memory::experiments(), drawn::memory::figures(), drawn::memory::tables()),
         part(measured::compare::experiments(), drawn::compare::figures(), drawn::compare::tables()),

@@ -30,8 +30,7 @@ const PER_STEP: Key =
 /// Rates of the rungs.
 pub const LADDER: Key = Key::measured("matmul.ladder", Unit::FlopsPerSecond, &["n", "rung"]);
 /// Over the previous rung, and over the first.
-pub const SPEEDUP: Key =
-    Key::measured("matmul.ladder.speedup", Unit::Ratio, &["n", "rung", "over"]);
+const SPEEDUP: Key = Key::measured("matmul.ladder.speedup", Unit::Ratio, &["n", "rung", "over"]);
 /// The fastest rung over the first.
 pub const TOTAL: Key = Key::measured("matmul.ladder.total", Unit::Ratio, &["n", "inputs"]);
 /// Rates at the ladder's size and at a size beside it.

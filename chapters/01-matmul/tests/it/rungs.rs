@@ -1,6 +1,7 @@
 //! Every rung against the f64 reference.
 
 use crate::common::{Case, SHAPES, Way, paths};
+use lab::testing::has_rungs;
 use matmul::{
     Rung, Shape, amx, avx512bf16, ladder,
     pairs::Pairs,
@@ -85,8 +86,10 @@ fn rungs_on_any_number_of_threads_give_the_same_bits() {
 }
 
 #[test]
-fn the_ladder_has_each_key_once() {
-    let keys: Vec<&str> = ladder().iter().map(|rung| rung.key).collect();
+fn the_ladder_has_each_key_once_and_on_its_page() {
+    let rungs = ladder();
+    has_rungs("01-matmul/libraries.md", rungs.iter().map(|rung| (rung.key, rung.name)));
+    let keys: Vec<&str> = rungs.iter().map(|rung| rung.key).collect();
     let mut unique = keys.clone();
     unique.sort_unstable();
     unique.dedup();

@@ -4,7 +4,7 @@ use crate::{
     count::Model,
     ladder::{Rung, ladder},
     measured::{
-        experiments::{EPOCH, FLOPS, RACE32, RACE128, SPEEDUP, STEP_BOUND, THREADS, TOTAL},
+        experiments::{EPOCH, RACE32, RACE128, STEP_BOUND, THREADS, TOTAL},
         race::Keys,
     },
 };
@@ -14,7 +14,7 @@ use lab::{
     key::Quantity,
     plot::{Axis, Scale},
     record::Value,
-    table::{Entry, Grid},
+    table::Grid,
 };
 
 /// The figures that the page quotes.
@@ -28,7 +28,6 @@ pub fn figures() -> Vec<Figure> {
 /// The tables that the page quotes.
 pub fn tables() -> Vec<Table> {
     vec![
-        Table { key: "backprop.ladder", make: table_ladder },
         Table { key: "backprop.race", make: table_race },
         Table { key: "backprop.vgg16", make: table_vgg16 },
     ]
@@ -128,23 +127,6 @@ fn draw_race(records: &Records) -> Result<Drawing> {
     .draw(records, caption)
 }
 
-fn table_ladder(records: &Records) -> Result<TableData> {
-    let caption = format!(
-        "Seconds per epoch, the gain over the previous rung, and the products' rate as a fraction of the peak of all \
-         cores, on {}. In batches of 32 the whole ladder gains {}.",
-        records.machine.in_words(),
-        records.text(TOTAL.at(&[("batch", &32)]))?
-    );
-    let mut grid = Grid::new(ladder()).column("rung", |rung| rung.name);
-    for batch in [32, 128] {
-        grid = grid
-            .column(format!("batch {batch}"), move |rung| of(EPOCH, rung, batch))
-            .column("gain", move |rung| of(SPEEDUP, rung, batch))
-            .column("of peak", move |rung| Entry::OfLimit(of(FLOPS, rung, batch)));
-    }
-    grid.table(records, caption)
-}
-
 fn table_race(records: &Records) -> Result<TableData> {
     let ours = records.get(RACE32.seconds.at(&[("who", &"ours")]))?;
     let caption = format!(
@@ -213,52 +195,42 @@ fn table_vgg16(_: &Records) -> Result<TableData> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::testing::{self, MadeUp, are_drawn};
-
-    fn measured() -> Records {
-        let mut made = MadeUp::default();
-        for (batch, keys) in RACES {
-            for (at, rung) in ladder().iter().enumerate() {
-                made.add(of(EPOCH, rung, batch), 2.0 / (at + 1) as f64);
-                if at > 0 {
-                    made.add(of(SPEEDUP, rung, batch), 1.5);
-                }
-            }
-            made.add(TOTAL.at(&[("batch", &batch)]), 8.0);
-            made.add(THREADS.at(&[("batch", &batch)]), 2.0);
-            made.skip(FLOPS.at(&[("batch", &batch)]), "not counted");
-            for part in PARTS {
-                made.add(STEP_BOUND.at(&[("part", &part), ("batch", &batch)]), 5e-5);
-            }
-            for (who, _) in RACERS {
-                made.add(keys.seconds.at(&[("who", &who)]), 1.25);
-                made.add(keys.ratio.at(&[("who", &who)]), 4.5);
-            }
-        }
-        made.records(&crate::chapter())
-    }
+    use lab::{
+        Chapter,
+        testing::{self, MadeUp},
+    };
 
     #[test]
     fn every_figure_and_table_is_made_from_records() {
-        let records = measured();
-        are_drawn(&figures(), &tables()[..1], &records);
-        let ladder = table_ladder(&records).unwrap();
-        assert_eq!(ladder.rows[1][..3], ["no gradient for the input", "1.00 s", "1.50×"]);
-        assert!((draw_race(&records).unwrap().caption).contains("4.50×"));
+        testing::are_drawn_in_the_book(&Chapter { tables: Vec::new(), ..crate::chapter() });
+        let rungs = ladder();
+        let rungs = rungs.iter().map(|rung| (rung.key, rung.name));
+        testing::has_rungs("03-backprop/fast-step.md", rungs);
+        let records = Records::load(&testing::book("records/genoa-2core")).unwrap();
+        let race = table_race(&records).unwrap();
+        assert_eq!((race.rows.len(), race.rows[1].len()), (8, race.head.len()));
+        assert!(race.rows[1][0] == "PyTorch, fused Adam, batch 32", "{race:?}");
+        let missing = table_race(&testing::unmeasured());
+        assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{missing:?}");
+    }
+
+    #[test]
+    fn the_ladder_ends_at_the_roofline_of_its_parts() {
+        let mut made = MadeUp::default();
+        for (at, rung) in ladder().iter().enumerate() {
+            made.add(of(EPOCH, rung, BATCH), 2.0 / (at + 1) as f64);
+        }
+        for part in PARTS {
+            made.add(STEP_BOUND.at(&[("part", &part), ("batch", &BATCH)]), 5e-5);
+        }
+        let of_batch = |key: Key| key.at(&[("batch", &BATCH)]);
+        made.add(of_batch(TOTAL), 8.0).add(of_batch(THREADS), 2.0);
         // Four parts of 50 µs, 1,875 times, on two cores: 0.1875 s, and the eighth rung takes 0.25 s.
-        let ladder = draw_ladder(&records).unwrap();
+        let ladder = draw_ladder(&made.records(&crate::chapter())).unwrap();
         assert!(
             ladder.caption.contains("1.33 times") && ladder.alt.contains("2 cores: 0.188"),
             "{ladder:?}"
         );
-        let race = table_race(&records).unwrap();
-        assert_eq!(
-            race.rows[1][..3],
-            ["PyTorch, fused Adam, batch 32", "1.25 s", "1.19 s to 1.31 s"]
-        );
-        assert_eq!((race.rows.len(), race.rows[1].len()), (8, race.head.len()));
-        let missing = table_race(&testing::unmeasured());
-        assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{missing:?}");
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 pub mod command;
 pub mod compare;
-pub mod engine;
 pub mod input;
 mod lanes;
 pub mod memory;

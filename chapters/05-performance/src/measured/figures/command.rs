@@ -38,26 +38,3 @@ fn commands(records: &Records) -> Result<TableData> {
         })
         .table(records, caption)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lab::testing::{MadeUp, are_drawn};
-
-    #[test]
-    fn each_program_that_trains_a_model_has_a_row() {
-        let mut made = MadeUp::default();
-        for (model, goal) in GOALS {
-            for (who, _) in contenders(model) {
-                let list: lab::record::ParamList = &[("model", &model), ("who", &who)];
-                made.add(SECONDS.at(list), 20.0).add(RIGHT.at(list), goal);
-                made.add(AROUND.at(list), 2.0).add(RATIO.at(list), 3.5);
-            }
-        }
-        let records = made.records(&crate::measured::chapter());
-        are_drawn(&[], &tables(), &records);
-        let table = commands(&records).unwrap();
-        assert_eq!(table.rows.len(), 2 + 3 + 3, "a perceptron has no channels");
-        assert_eq!(table.rows[0].last().map(String::as_str), Some("1×"));
-    }
-}
