@@ -14,7 +14,7 @@
 //! | --- | --- |
 //! | `of KEY` | what `it` is, and a key that begins with a dot continues |
 //! | `with NAME=VALUE …` | parameters of all quantities below that have them |
-//! | `each NAME: a, b "words"`, `each NAME, NAME: a 1, b 2`, `each NAME: *` | a bar, line or row for each value; `{NAME}` is its words in labels, itself in quantities; `*`: all that were recorded |
+//! | `each NAME: a, b "words"`, `each NAME, NAME: a 1, b 2 "words of NAME"`, `each NAME: *` | a bar, line or row for each value; `{NAME}` is its words in labels, itself in quantities; `*`: all that were recorded |
 //! | `across NAME: …` | the same for columns |
 //! | `bars: LABEL, OPTION…` | the axis of bars; `log`, `toggled`, `from 1` (lines: it holds that), `0..5`, `×1e3`, `÷1e9`, `%`, `wrong %`, `MiB` |
 //! | `lines over NAME: LABEL, OPTION…`, `y: …` | the axes of lines |
@@ -185,12 +185,17 @@ impl Fence {
     fn bindings(&self, lists: &[Loop], records: &Records) -> Vec<Bindings> {
         let mut all = vec![Bindings::new()];
         for list in lists {
-            // Of several names, each has a word of the value and is its own words.
+            // Of several names, each has a word of the value; the first has the words, if there are any.
             let named = |(value, words): &(String, String)| match &list.names[..] {
                 [name] => vec![(name.clone(), value.clone(), words.clone())],
                 names => {
                     let values = value.splitn(names.len(), ' ').map(str::to_owned);
-                    names.iter().cloned().zip(values).map(|(n, v)| (n, v.clone(), v)).collect()
+                    let mut all: Bindings =
+                        names.iter().cloned().zip(values).map(|(n, v)| (n, v.clone(), v)).collect();
+                    if words != value {
+                        all[0].2.clone_from(words);
+                    }
+                    all
                 }
             };
             let values: Vec<Bindings> = match &list.values {
@@ -348,6 +353,9 @@ mod tests {
         let text =
             "present\neach n: 32, 64, 128\nn | \"{n}\"\nours | demo.rate who=ours n={n}\n> All.";
         assert_eq!(read(text)?.table(&records())?.rows.len(), 2);
+        let text = "each who, n: ours 32 \"this, small\", theirs 32\nwho | \"{who} {n}\"\nrate | demo.rate who={who} n={n}\n> All.";
+        let heads = read(text)?.table(&records())?.rows.into_iter().map(|row| row[0].clone());
+        assert_eq!(heads.collect::<Vec<_>>(), ["this, small 32", "theirs 32"]);
         Ok(())
     }
 

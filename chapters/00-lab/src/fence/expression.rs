@@ -1,6 +1,8 @@
 //! What stands between braces in a caption, and behind the equals sign of a bar: quantities, and what is made of them.
 
-use crate::{Error, Key, Records, Result, Unit, key::Quantity, machine::Machine, record::Value};
+use crate::{
+    Error, Key, Records, Result, Unit, key::Quantity, machine::Machine, record::Value, units::plain,
+};
 
 /// Names that stand for values: each with the value, and the words that labels have for it.
 pub(super) type Bindings = Vec<(String, String, String)>;
@@ -110,9 +112,12 @@ impl Quote {
             Show::Samples => Unit::Count.format(value.samples.0.len() as f64),
             Show::Parameter(name) => {
                 let text = value.param(name).ok_or_else(|| lacks(name))?;
-                // A large number is easier to read with its thousands apart.
-                let large = text.parse().ok().filter(|number| *number >= 1e4);
-                large.map_or_else(|| text.to_owned(), |number| Unit::Count.format(number))
+                // A large number is easier to read with its thousands apart, one in powers of ten without them.
+                match text.parse() {
+                    Ok(number) if number >= 1e4 => Unit::Count.format(number),
+                    Ok(number) if text.contains('e') => plain(number),
+                    _ => text.to_owned(),
+                }
             }
         })
     }

@@ -17,32 +17,23 @@ use lab::{
 };
 use std::{hint::black_box, sync::OnceLock, thread, time::Duration};
 
-/// Rates of the three loops over arrays in the first-level cache.
-const VECTORISE: Key = Key::measured("matmul.vectorise", Unit::FlopsPerSecond, &["loop"]);
-/// Over the rate of one running sum.
-const VECTORISE_SPEEDUP: Key = Key::measured("matmul.vectorise.speedup", Unit::Ratio, &["loop"]);
-/// Loads, stores, and lines fetched into each level.
-const MISSES: Key =
-    Key::new(Kind::Simulated, "matmul.misses", Unit::Count, &["n", "rung", "event"]);
-/// Over the multiply-adds of the product.
-const PER_STEP: Key =
-    Key::new(Kind::Simulated, "matmul.misses.per_step", Unit::Number, &["n", "rung", "event"]);
-/// Rates of the rungs.
-pub const LADDER: Key = Key::measured("matmul.ladder", Unit::FlopsPerSecond, &["n", "rung"]);
-/// Over the previous rung, and over the first.
-const SPEEDUP: Key = Key::measured("matmul.ladder.speedup", Unit::Ratio, &["n", "rung", "over"]);
-/// The fastest rung over the first.
-pub const TOTAL: Key = Key::measured("matmul.ladder.total", Unit::Ratio, &["n", "inputs"]);
-/// Rates at the ladder's size and at a size beside it.
-const NEARBY: Key = Key::measured("matmul.nearby", Unit::FlopsPerSecond, &["n", "rung"]);
-/// Over the first rung at the same size.
-const NEARBY_SPEEDUP: Key = Key::measured("matmul.nearby.speedup", Unit::Ratio, &["n", "rung"]);
-/// Rates of the rungs that the simulator counts.
-pub const ROOFLINE: Key = Key::measured("matmul.roofline", Unit::FlopsPerSecond, &["rung"]);
-/// Their operations for each byte that the first-level cache fetches.
-pub const INTENSITY: Key =
-    Key::new(Kind::Simulated, "matmul.roofline.intensity", Unit::Number, &["rung"]);
 lab::keys! {
+    /// Rates of the three loops over arrays in the first-level cache.
+    VECTORISE: measured "matmul.vectorise", FlopsPerSecond, ["loop"];
+    /// Over the rate of one running sum.
+    VECTORISE_SPEEDUP: measured "matmul.vectorise.speedup", Ratio, ["loop"];
+    /// Rates of the rungs.
+    pub LADDER: measured "matmul.ladder", FlopsPerSecond, ["n", "rung"];
+    /// Over the previous rung, and over the first.
+    SPEEDUP: measured "matmul.ladder.speedup", Ratio, ["n", "rung", "over"];
+    /// The fastest rung over the first.
+    pub TOTAL: measured "matmul.ladder.total", Ratio, ["n", "inputs"];
+    /// Rates at the ladder's size and at a size beside it.
+    NEARBY: measured "matmul.nearby", FlopsPerSecond, ["n", "rung"];
+    /// Over the first rung at the same size.
+    NEARBY_SPEEDUP: measured "matmul.nearby.speedup", Ratio, ["n", "rung"];
+    /// Rates of the rungs that the simulator counts.
+    pub ROOFLINE: measured "matmul.roofline", FlopsPerSecond, ["rung"];
     /// Rates of reading.
     pub BANDWIDTH: measured "matmul.roofline.bandwidth", BytesPerSecond, ["from"];
     /// The rate of one core's FMAs, in the same run.
@@ -68,7 +59,15 @@ lab::keys! {
     /// Their distance from the product in f64.
     pub BF16_ERROR: measured "matmul.bf16.error", Number, ["inputs"];
 }
-
+/// Loads, stores, and lines fetched into each level.
+const MISSES: Key =
+    Key::new(Kind::Simulated, "matmul.misses", Unit::Count, &["n", "rung", "event"]);
+/// Over the multiply-adds of the product.
+const PER_STEP: Key =
+    Key::new(Kind::Simulated, "matmul.misses.per_step", Unit::Number, &["n", "rung", "event"]);
+/// Their operations for each byte that the first-level cache fetches.
+pub const INTENSITY: Key =
+    Key::new(Kind::Simulated, "matmul.roofline.intensity", Unit::Number, &["rung"]);
 /// What the chapter measures.
 pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {

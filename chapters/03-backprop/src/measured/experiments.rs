@@ -37,36 +37,43 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The gradient's error against finite differences.
-pub const CHECK: Key = Key::measured("backprop.check", Unit::Number, &["numbers"]);
-/// The same, by the step of the differences.
-const CHECK_STEP: Key = Key::measured("backprop.check.step", Unit::Number, &["numbers", "h"]);
-
-/// The accuracy of one layer, and the seconds of its training.
-pub const LINEAR: Key = Key::measured("backprop.linear", Unit::Share, &["data"]);
-const LINEAR_SECONDS: Key = Key::measured("backprop.linear.seconds", Unit::Seconds, &["data"]);
-
-/// The seconds of a part of a step.
-const STEP: Key = Key::measured("backprop.step", Unit::Seconds, &["part", "batch"]);
-const STEP_OPERATIONS: Key =
-    Key::counted("backprop.step.operations", Unit::Count, &["part", "batch"]);
-const STEP_BYTES: Key = Key::counted("backprop.step.bytes", Unit::Bytes, &["part", "batch"]);
-/// The least seconds of a part of a step, by its operations and bytes.
-pub const STEP_BOUND: Key =
-    Key::calculated("backprop.step.bound", Unit::Seconds, &["part", "batch"]);
-
-const RATE: Key = Key::measured("backprop.ladder", Unit::ImagesPerSecond, &["rung", "batch"]);
-/// Seconds of an epoch of 60,000 images.
-pub const EPOCH: Key = Key::measured("backprop.ladder.epoch", Unit::Seconds, &["rung", "batch"]);
-/// Operations of the products per second, against the peak of all cores.
-pub const FLOPS: Key =
-    Key::measured("backprop.ladder.flops", Unit::FlopsPerSecond, &["rung", "batch"]);
-/// The gain over the rung before.
-pub const SPEEDUP: Key = Key::measured("backprop.ladder.speedup", Unit::Ratio, &["rung", "batch"]);
-/// The gain of the whole ladder.
-pub const TOTAL: Key = Key::measured("backprop.ladder.total", Unit::Ratio, &["batch"]);
-/// The threads of the fast network.
-pub const THREADS: Key = Key::counted("backprop.ladder.threads", Unit::Count, &["batch"]);
+lab::keys! {
+    /// The gradient's error against finite differences.
+    pub CHECK: measured "backprop.check", Number, ["numbers"];
+    /// The same, by the step of the differences.
+    CHECK_STEP: measured "backprop.check.step", Number, ["numbers", "h"];
+    /// The accuracy of one layer, and the seconds of its training.
+    pub LINEAR: measured "backprop.linear", Share, ["data"];
+    LINEAR_SECONDS: measured "backprop.linear.seconds", Seconds, ["data"];
+    /// The seconds of a part of a step.
+    STEP: measured "backprop.step", Seconds, ["part", "batch"];
+    STEP_OPERATIONS: counted "backprop.step.operations", Count, ["part", "batch"];
+    STEP_BYTES: counted "backprop.step.bytes", Bytes, ["part", "batch"];
+    /// The least seconds of a part of a step, by its operations and bytes.
+    pub STEP_BOUND: calculated "backprop.step.bound", Seconds, ["part", "batch"];
+    RATE: measured "backprop.ladder", ImagesPerSecond, ["rung", "batch"];
+    /// Seconds of an epoch of 60,000 images.
+    pub EPOCH: measured "backprop.ladder.epoch", Seconds, ["rung", "batch"];
+    /// Operations of the products per second, against the peak of all cores.
+    pub FLOPS: measured "backprop.ladder.flops", FlopsPerSecond, ["rung", "batch"];
+    /// The gain over the rung before.
+    pub SPEEDUP: measured "backprop.ladder.speedup", Ratio, ["rung", "batch"];
+    /// The gain of the whole ladder.
+    pub TOTAL: measured "backprop.ladder.total", Ratio, ["batch"];
+    /// The threads of the fast network.
+    pub THREADS: counted "backprop.ladder.threads", Count, ["batch"];
+    COUNT: counted "backprop.count", Count, ["model"];
+    COUNT_OPERATIONS: counted "backprop.count.operations", Count, ["model", "pass"];
+    /// The bytes of training a model.
+    COUNT_BYTES: counted "backprop.count.bytes", Bytes, ["model", "batch", "what"];
+    COUNT_BATCH: counted "backprop.count.batch", Count, ["model", "gib"];
+    VGG: measured "backprop.vgg", Seconds, ["pass"];
+    VGG_PREDICTED: calculated "backprop.vgg.predicted", Seconds, ["pass", "from"];
+    VGG_RATIO: measured "backprop.vgg.ratio", Ratio, ["pass", "from"];
+    VGG_RATE: measured "backprop.vgg.rate", FlopsPerSecond, ["n"];
+    VGG_UNROLLING: measured "backprop.vgg.unrolling", Seconds, [];
+    VGG_PRODUCTS: measured "backprop.vgg.products", Seconds, [];
+}
 
 /// The race in batches of 32.
 pub const RACE32: Keys = Keys::new(
@@ -88,22 +95,6 @@ pub const RACE128: Keys = Keys::new(
     ],
     &["who", "version", "threads"],
 );
-
-const COUNT: Key = Key::counted("backprop.count", Unit::Count, &["model"]);
-const COUNT_OPERATIONS: Key =
-    Key::counted("backprop.count.operations", Unit::Count, &["model", "pass"]);
-/// The bytes of training a model.
-const COUNT_BYTES: Key =
-    Key::counted("backprop.count.bytes", Unit::Bytes, &["model", "batch", "what"]);
-const COUNT_BATCH: Key = Key::counted("backprop.count.batch", Unit::Count, &["model", "gib"]);
-
-const VGG: Key = Key::measured("backprop.vgg", Unit::Seconds, &["pass"]);
-const VGG_PREDICTED: Key =
-    Key::calculated("backprop.vgg.predicted", Unit::Seconds, &["pass", "from"]);
-const VGG_RATIO: Key = Key::measured("backprop.vgg.ratio", Unit::Ratio, &["pass", "from"]);
-const VGG_RATE: Key = Key::measured("backprop.vgg.rate", Unit::FlopsPerSecond, &["n"]);
-const VGG_UNROLLING: Key = Key::measured("backprop.vgg.unrolling", Unit::Seconds, &[]);
-const VGG_PRODUCTS: Key = Key::measured("backprop.vgg.products", Unit::Seconds, &[]);
 
 /// In the order in which `measure` runs them.
 pub fn experiments() -> Vec<Experiment> {

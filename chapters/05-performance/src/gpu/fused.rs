@@ -459,38 +459,33 @@ mod tests {
     use super::*;
     use cpu_gpu::gpu::testing;
 
-    const SHAPES: [[usize; 2]; 8] =
-        [[1, 1], [1, 10], [7, 10], [33, 65], [300, 3], [9, 257], [513, 33], [1025, 3]];
+    /// One that leaves work for many blocks, and odd ones.
+    const SHAPES: [[usize; 2]; 9] =
+        [[1, 1], [1, 10], [7, 10], [33, 65], [300, 3], [9, 257], [513, 33], [1025, 3], [1024, 64]];
 
+    /// Each time anew: operands begin alike, and what was computed before does not pass. A kernel whose blocks share what
+    /// each should have to itself is correct as long as one block runs at a time.
     #[test]
-    fn fused_and_unfused_equal_the_formulas_and_launch_what_they_say() {
+    fn fused_and_unfused_equal_the_formulas_each_time_and_launch_what_they_say() {
         let Some(gpu) = testing::opencl() else { return };
         for operation in Operation::ALL {
             for way in Mode::ALL {
                 for shape in SHAPES {
                     let task = Task::new(&*gpu, operation, way, shape).unwrap();
-                    task.fill().unwrap();
-                    task.run().unwrap();
-                    let share = task.check(2e-5).unwrap_or_else(|e| panic!("{shape:?} {e}"));
-                    assert!(share <= 1.0, "{operation:?} {way:?} {shape:?}: {share}");
+                    let (times, most) = if shape == [1024, 64] { (10, 1e-4) } else { (3, 2e-5) };
+                    for _ in 0..times {
+                        task.fill().unwrap();
+                        let before = task.check(most);
+                        assert!(
+                            before.is_err() || shape[0] < 3,
+                            "{operation:?} passes before it runs"
+                        );
+                        task.run().unwrap();
+                        let share = task.check(most).unwrap_or_else(|e| panic!("{shape:?} {e}"));
+                        assert!(share <= 1.0, "{operation:?} {way:?} {shape:?}: {share}");
+                    }
                     let launches = operation.bytes(way, shape).len();
                     assert_eq!(task.launched(), launches, "{operation:?} {way:?} {shape:?}");
-                }
-            }
-        }
-    }
-
-    /// A kernel whose blocks share what each should have to itself is correct as long as one block runs at a time.
-    #[test]
-    fn many_blocks_at_a_time_do_not_disturb_each_other() {
-        let Some(gpu) = testing::opencl() else { return };
-        for operation in Operation::ALL {
-            for way in Mode::ALL {
-                let task = Task::new(&*gpu, operation, way, [1024, 64]).unwrap();
-                for _ in 0..10 {
-                    task.fill().unwrap();
-                    task.run().unwrap();
-                    task.check(1e-4).unwrap();
                 }
             }
         }
@@ -502,9 +497,7 @@ mod tests {
         for operation in Operation::ALL {
             let task = Task::new(&*gpu, operation, Mode::Fused, [5, 12]).unwrap();
             task.fill().unwrap();
-            assert!(task.check(2e-5).is_err(), "{operation:?} passes before it runs");
             task.run().unwrap();
-            task.check(2e-5).unwrap();
             write_all(&*gpu, &task.full[0], &[f32::NAN]).unwrap();
             let error = task.check(2e-5).unwrap_err().to_string();
             assert!(error.contains("no numbers"), "{error}");
@@ -559,26 +552,6 @@ mod tests {
     fn a_kernel_takes_as_long_as_its_launch_or_its_bytes() {
         let costs = Costs { launch: 1e-6, bandwidth: 1e9 };
         assert!((costs.predict(&[0.0, 2e2, 5e3]) - 7e-6).abs() < 1e-15);
-    }
-
-    #[test]
-    fn operands_begin_alike_each_time() {
-        let Some(gpu) = testing::opencl() else { return };
-        for operation in Operation::ALL {
-            for way in Mode::ALL {
-                let task = Task::new(&*gpu, operation, way, [33, 20]).unwrap();
-                for _ in 0..3 {
-                    task.fill().unwrap();
-                    task.run().unwrap();
-                    task.check(2e-5).unwrap_or_else(|e| panic!("{way:?} {e}"));
-                }
-                task.fill().unwrap();
-                assert!(
-                    task.check(2e-5).is_err(),
-                    "{operation:?}: what was computed is still there"
-                );
-            }
-        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ lab::keys! {
     /// Images a second.
     pub BATCH_RATE: measured "performance.batch.rate", ImagesPerSecond, ["batch", "lr"];
     /// Epochs to the target accuracy.
-    pub BATCH_EPOCHS: measured "performance.batch.epochs", Count, ["batch", "lr"];
+    BATCH_EPOCHS: measured "performance.batch.epochs", Count, ["batch", "lr"];
 }
 
 /// The experiments of this part.

@@ -16,7 +16,7 @@ use backprop::{
 };
 use dfdx::{losses::cross_entropy_with_logits_loss, optim::AdamConfig, prelude::*};
 use lab::{
-    Budget, Experiment, Key, Plan, Race, Recorder, Samples, Unit, heap,
+    Budget, Experiment, Key, Plan, Race, Recorder, Samples, heap,
     peak::{self, Traffic},
     random::numbers,
     record::{Limit, ParamList},
@@ -28,13 +28,13 @@ pub mod models;
 pub mod products;
 pub mod race;
 
-/// Seconds of a part of a step, by who does it.
-const PARTS: Key = Key::measured("performance.parts", Unit::Seconds, &["part", "batch", "who"]);
-/// What the fused part saves.
-const PARTS_SAVED: Key =
-    Key::measured("performance.parts.saved", Unit::Seconds, &["part", "batch"]);
-
 lab::keys! {
+    /// Seconds of a part of a step, by who does it.
+    PARTS: measured "performance.parts", Seconds, ["part", "batch", "who"];
+    /// What the fused part saves.
+    PARTS_SAVED: measured "performance.parts.saved", Seconds, ["part", "batch"];
+    /// Images a second, by where there is more than one thread.
+    THREADS: measured "performance.threads", ImagesPerSecond, ["model", "batch", "threads"];
     /// Images a second of each rung.
     pub RATE: measured "performance.ladder", ImagesPerSecond, ["model", "batch", "rung"];
     STEP: measured "performance.ladder.step", Seconds, ["model", "batch", "rung"];
@@ -46,10 +46,6 @@ lab::keys! {
     BOUND: calculated "performance.ladder.bound", Seconds, ["model", "batch", "limit"];
     FAULTS: measured "performance.ladder.faults", Number, ["model", "batch", "rung"];
 }
-
-/// Images a second, by where there is more than one thread.
-const THREADS: Key =
-    Key::measured("performance.threads", Unit::ImagesPerSecond, &["model", "batch", "threads"]);
 
 /// The experiments of this part.
 pub fn experiments() -> Vec<Experiment> {

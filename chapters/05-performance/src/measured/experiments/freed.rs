@@ -4,21 +4,21 @@ use super::profile::BATCH;
 use crate::{Result, profile::step::plain};
 use dfdx::prelude::Cpu;
 use lab::{
-    Budget, Experiment, Key, Race, Recorder, Samples, Unit,
+    Budget, Experiment, Race, Recorder, Samples,
     heap::{self, Freed},
     record::ParamList,
 };
 use std::{cell::RefCell, time::Instant};
 use training::{Model, Settings, any::AllModels, engine::Resident};
 
-/// Seconds of a step.
-const SECONDS: Key =
-    Key::measured("performance.freed", Unit::Seconds, &["model", "batch", "freed"]);
-/// Its page faults.
-const FAULTS: Key =
-    Key::measured("performance.freed.faults", Unit::Number, &["model", "batch", "freed"]);
-/// How many times as long it takes with memory returned.
-const GAIN: Key = Key::measured("performance.freed.gain", Unit::Ratio, &["model", "batch"]);
+lab::keys! {
+    /// Seconds of a step.
+    SECONDS: measured "performance.freed", Seconds, ["model", "batch", "freed"];
+    /// Its page faults.
+    FAULTS: measured "performance.freed.faults", Number, ["model", "batch", "freed"];
+    /// How many times as long it takes with memory returned.
+    GAIN: measured "performance.freed.gain", Ratio, ["model", "batch"];
+}
 
 /// The models, by what a step frees.
 const MODELS: [Model; 5] = [Model::Mlp, Model::Rnn, Model::Transformer, Model::Cnn, Model::Resnet];

@@ -11,31 +11,24 @@ use cpu_gpu::{
     gpu::{self, Gpu, Kind},
     measured::experiments::devices::{DEVICES, why_missing},
 };
-use lab::{Budget, Experiment, Key, Race, Recorder, Result, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Key, Race, Recorder, Result, Samples, record::ParamList};
 use std::time::Instant;
 
-/// What the numbers of an operation are told apart by.
-const OPERATION: &[&str] = &["device", "operation", "size", "way"];
-
-/// Seconds of an operation.
-const FUSED: Key = Key::measured("performance.gpu.fused", Unit::Seconds, OPERATION);
-/// Its kernels.
-const FUSED_LAUNCHES: Key = Key::counted("performance.gpu.fused.launches", Unit::Count, OPERATION);
-/// What they move.
-const FUSED_BYTES: Key = Key::counted("performance.gpu.fused.bytes", Unit::Bytes, OPERATION);
-/// The seconds that launches and bytes lead to expect.
-const FUSED_PREDICTED: Key =
-    Key::calculated("performance.gpu.fused.predicted", Unit::Seconds, OPERATION);
-/// What fusion gains.
-const FUSED_GAIN: Key =
-    Key::measured("performance.gpu.fused.speedup", Unit::Ratio, &["device", "operation", "size"]);
-/// Seconds of a launch.
-const FUSED_LAUNCH: Key = Key::measured("performance.gpu.fused.launch", Unit::Seconds, &["device"]);
-/// The device's bandwidth.
-const FUSED_BANDWIDTH: Key =
-    Key::measured("performance.gpu.fused.bandwidth", Unit::BytesPerSecond, &["device"]);
-
 lab::keys! {
+    /// Seconds of an operation.
+    FUSED: measured "performance.gpu.fused", Seconds, ["device", "operation", "size", "way"];
+    /// Its kernels.
+    FUSED_LAUNCHES: counted "performance.gpu.fused.launches", Count, ["device", "operation", "size", "way"];
+    /// What they move.
+    FUSED_BYTES: counted "performance.gpu.fused.bytes", Bytes, ["device", "operation", "size", "way"];
+    /// The seconds that launches and bytes lead to expect.
+    FUSED_PREDICTED: calculated "performance.gpu.fused.predicted", Seconds, ["device", "operation", "size", "way"];
+    /// What fusion gains.
+    FUSED_GAIN: measured "performance.gpu.fused.speedup", Ratio, ["device", "operation", "size"];
+    /// Seconds of a launch.
+    FUSED_LAUNCH: measured "performance.gpu.fused.launch", Seconds, ["device"];
+    /// The device's bandwidth.
+    FUSED_BANDWIDTH: measured "performance.gpu.fused.bandwidth", BytesPerSecond, ["device"];
     /// Seconds of a step.
     GRAPH: measured "performance.gpu.graph", Seconds, ["device", "batch", "way"];
     /// Seconds after which its calls have returned.
@@ -48,9 +41,6 @@ lab::keys! {
     GRAPH_LAUNCH: measured "performance.gpu.graph.launch", Seconds, ["device"];
     /// Seconds of all.
     GRAPH_PREDICTED: calculated "performance.gpu.graph.predicted", Seconds, ["device"];
-}
-
-lab::keys! {
     /// Seconds of a step, by where its batch comes from.
     OVERLAP: measured "performance.gpu.overlap", Seconds, ["device", "batch", "way"];
     /// Bytes of its batch.

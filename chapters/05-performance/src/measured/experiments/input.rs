@@ -14,7 +14,7 @@ use crate::{
 };
 use backprop::order::order;
 use dfdx::prelude::{Const, Cpu, TensorFromVec};
-use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, data::Split, record::ParamList};
+use lab::{Budget, Experiment, Recorder, Samples, data::Split, record::ParamList};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -34,36 +34,30 @@ const BLOCK: usize = 256;
 /// Images of a batch.
 const BATCH: usize = 128;
 
-/// Training rate of a source and a queue.
-pub const RATE: Key =
-    Key::measured("performance.input", Unit::ImagesPerSecond, &["model", "source", "queue"]);
-/// Seconds to train on a batch.
-pub const COMPUTE: Key =
-    Key::measured("performance.input.compute", Unit::Seconds, &["model", "threads"]);
-/// Seconds to make a batch.
-pub const SOURCE: Key = Key::measured("performance.input.source", Unit::Seconds, &["source"]);
-/// Bytes of the images in memory.
-const KEPT: Key = Key::counted("performance.input.kept", Unit::Bytes, &["form"]);
-/// Seconds to make a batch of them.
-const GATHER: Key = Key::measured("performance.input.gather", Unit::Seconds, &["form"]);
-
 lab::keys! {
+    /// Training rate of a source and a queue.
+    pub RATE: measured "performance.input", ImagesPerSecond, ["model", "source", "queue"];
+    /// Seconds to train on a batch.
+    pub COMPUTE: measured "performance.input.compute", Seconds, ["model", "threads"];
+    /// Seconds to make a batch.
+    pub SOURCE: measured "performance.input.source", Seconds, ["source"];
+    /// Bytes of the images in memory.
+    KEPT: counted "performance.input.kept", Bytes, ["form"];
+    /// Seconds to make a batch of them.
+    GATHER: measured "performance.input.gather", Seconds, ["form"];
+    /// Copied bytes a second.
+    pub PIECES: measured "performance.pieces", BytesPerSecond, ["device", "way", "piece"];
+    /// Seconds of a copy, of a kernel and of both.
+    OVERLAP: measured "performance.pieces.overlap", Seconds, ["device", "what"];
     /// Images a second from a shuffled file.
-    pub STREAM: measured "performance.stream", ImagesPerSecond, ["shuffle", "room"];
+    STREAM: measured "performance.stream", ImagesPerSecond, ["shuffle", "room"];
     /// Different digits in consecutive records.
-    pub VARIETY: measured "performance.stream.variety", Number, ["shuffle", "room"];
+    VARIETY: measured "performance.stream.variety", Number, ["shuffle", "room"];
     /// Memory of a stream.
-    pub STREAM_BYTES: measured "performance.stream.bytes", Bytes, ["shuffle", "room"];
+    STREAM_BYTES: measured "performance.stream.bytes", Bytes, ["shuffle", "room"];
     /// The same, before it runs.
-    pub STREAM_PREDICTED: calculated "performance.stream.predicted", Bytes, ["shuffle", "room"];
+    STREAM_PREDICTED: calculated "performance.stream.predicted", Bytes, ["shuffle", "room"];
 }
-
-/// Copied bytes a second.
-pub const PIECES: Key =
-    Key::measured("performance.pieces", Unit::BytesPerSecond, &["device", "way", "piece"]);
-/// Seconds of a copy, of a kernel and of both.
-const OVERLAP: Key =
-    Key::measured("performance.pieces.overlap", Unit::Seconds, &["device", "what"]);
 
 /// This part's experiments.
 pub fn experiments() -> Vec<Experiment> {
@@ -168,8 +162,8 @@ impl Data {
 }
 
 /// [`train`] and [`compute`] for one model.
-type Train = fn(&Data, (From, Option<usize>), usize, usize) -> Result<Samples>;
-type Compute = fn(&Data, usize, usize) -> Result<Samples>;
+type Train = fn(&Data, (From, Option<usize>), (usize, usize)) -> Result<Samples>;
+type Compute = fn(&Data, (usize, usize)) -> Result<Samples>;
 
 /// Trains on one batch.
 fn learn<M: Network<Cpu>>(learner: &mut Learner<M>, dev: &Cpu, (x, labels): Batch) -> Result<()> {
@@ -185,53 +179,48 @@ fn learn<M: Network<Cpu>>(learner: &mut Learner<M>, dev: &Cpu, (x, labels): Batc
     learner.update(0.001)
 }
 
-/// Seconds for each batch of a source and a queue, several times.
-fn train<M: Network<Cpu>>(
-    data: &Data,
-    (from, queue): (From, Option<usize>),
-    batches: usize,
-    times: usize,
+/// Seconds for each batch of what `begin` makes and `work` goes through, several times.
+fn seconds_of<S>(
+    (batches, times): (usize, usize),
+    begin: impl Fn() -> Result<S>,
+    mut work: impl FnMut(S) -> Result<()>,
 ) -> Result<Samples> {
-    let dev = Cpu::seed_from_u64(1);
-    let mut learner = Learner::<M>::new(&dev)?;
     let mut seconds = Vec::new();
     for _ in 0..=times {
-        let source = data.open(from, batches)?;
+        let begun = begin()?;
         let start = Instant::now();
-        match queue {
-            Some(queue) => {
-                for batch in Prefetch::new(source, queue)? {
-                    learn(&mut learner, &dev, batch?)?;
-                }
-            }
-            None => {
-                for batch in source {
-                    learn(&mut learner, &dev, batch?)?;
-                }
-            }
-        }
+        work(begun)?;
         seconds.push(start.elapsed().as_secs_f64() / batches as f64);
     }
     seconds.remove(0); // warmed up
     Ok(Samples(seconds))
 }
 
-/// Seconds for each batch of training alone, from a batch in memory.
-fn compute<M: Network<Cpu>>(data: &Data, batches: usize, times: usize) -> Result<Samples> {
+/// The seconds of training from a source through a queue.
+fn train<M: Network<Cpu>>(
+    data: &Data,
+    (from, queue): (From, Option<usize>),
+    runs: (usize, usize),
+) -> Result<Samples> {
     let dev = Cpu::seed_from_u64(1);
     let mut learner = Learner::<M>::new(&dev)?;
-    let ready: Vec<Batch> = data.open(From::Numbers, batches)?.collect::<Result<_>>()?;
-    let mut seconds = Vec::new();
-    for _ in 0..=times {
-        let batches_now = ready.clone();
-        let start = Instant::now();
-        for batch in batches_now {
-            learn(&mut learner, &dev, batch)?;
-        }
-        seconds.push(start.elapsed().as_secs_f64() / batches as f64);
-    }
-    seconds.remove(0);
-    Ok(Samples(seconds))
+    let mut learn = |batch: Result<Batch>| learn(&mut learner, &dev, batch?);
+    let begin = || data.open(from, runs.0);
+    seconds_of(runs, begin, |mut source| match queue {
+        Some(queue) => Prefetch::new(source, queue)?.try_for_each(&mut learn),
+        None => source.try_for_each(&mut learn),
+    })
+}
+
+/// The seconds of training alone, from batches that are ready.
+fn compute<M: Network<Cpu>>(data: &Data, runs: (usize, usize)) -> Result<Samples> {
+    let dev = Cpu::seed_from_u64(1);
+    let mut learner = Learner::<M>::new(&dev)?;
+    let ready: Vec<Batch> = data.open(From::Numbers, runs.0)?.collect::<Result<_>>()?;
+    let begin = || Ok(ready.clone());
+    seconds_of(runs, begin, |ready| {
+        ready.into_iter().try_for_each(|batch| learn(&mut learner, &dev, batch))
+    })
 }
 
 fn input(rec: &mut Recorder) -> Result<()> {
@@ -255,7 +244,7 @@ fn input(rec: &mut Recorder) -> Result<()> {
     drop(all);
     let full = rec.budget == Budget::Full;
     let (batches, times) = if full { (100, 5) } else { (30, 2) };
-    let batches = batches.min(split.len() / BATCH);
+    let runs = (batches.min(split.len() / BATCH), times);
     drop(split);
     kept(rec, &data)?;
     // One core is left for the thread that prefetches.
@@ -266,17 +255,14 @@ fn input(rec: &mut Recorder) -> Result<()> {
     let queues: &[usize] = if full { &[1, 2, 4, 8] } else { &[2] };
     for from in From::ALL {
         rec.note_at(SOURCE.at(&[("source", &from.name())]));
-        let mut seconds = Vec::new();
-        for _ in 0..=times {
-            let source = data.open(from, batches)?;
-            let start = Instant::now();
-            for batch in source {
-                std::hint::black_box(batch?);
-            }
-            seconds.push(start.elapsed().as_secs_f64() / batches as f64);
-        }
-        seconds.remove(0);
-        rec.record(SOURCE.at(&[("source", &from.name())]), Samples(seconds));
+        let seconds = seconds_of(
+            runs,
+            || data.open(from, runs.0),
+            |mut source| {
+                source.try_for_each(|batch| batch.map(|batch| drop(std::hint::black_box(batch))))
+            },
+        );
+        rec.record(SOURCE.at(&[("source", &from.name())]), seconds?);
     }
     let models: [(&str, Train, Compute); 2] = [
         ("linear", train::<Linear<Cpu>>, compute::<Linear<Cpu>>),
@@ -285,14 +271,14 @@ fn input(rec: &mut Recorder) -> Result<()> {
     for (model, train, compute) in models {
         let quantity = COMPUTE.at(&[("model", &model), ("threads", &threads)]);
         rec.note_at(&quantity);
-        rec.record(quantity, pool.install(|| compute(&data, batches, times))?);
+        rec.record(quantity, pool.install(|| compute(&data, runs))?);
         for from in From::ALL {
             for queue in [None].into_iter().chain(queues.iter().map(|queue| Some(*queue))) {
                 let name = queue.map_or_else(|| "none".to_owned(), |queue| queue.to_string());
                 let quantity =
                     RATE.at(&[("model", &model), ("source", &from.name()), ("queue", &name)]);
                 rec.note_at(&quantity);
-                let seconds = pool.install(|| train(&data, (from, queue), batches, times))?;
+                let seconds = pool.install(|| train(&data, (from, queue), runs))?;
                 rec.record(quantity, seconds.map(|seconds| BATCH as f64 / seconds));
             }
         }

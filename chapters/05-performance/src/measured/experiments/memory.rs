@@ -11,10 +11,9 @@ use crate::{
 };
 use backprop::fits::{Bytes, Moves};
 use dfdx::prelude::Cpu;
-use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Recorder, Samples, record::ParamList};
 use std::time::Instant;
 use training::{cnn::Cnn, engine::Resident, mlp::Mlp, model::Network, resnet::Resnet};
-
 lab::keys! {
     /// The peak memory of a step.
     pub MEMORY: measured "performance.memory", Bytes, ["model", "batch"];
@@ -26,9 +25,6 @@ lab::keys! {
     pub PART: counted "performance.memory.part", Bytes, ["model", "batch", "part"];
     /// The fraction that is left with half the batch.
     pub HALVED: measured "performance.memory.halved", Share, ["model", "batch"];
-}
-
-lab::keys! {
     /// The peak memory of a step in pieces.
     pub PIECES: measured "performance.accumulate", Bytes, ["model", "piece"];
     /// The same, before it runs.
@@ -37,19 +33,15 @@ lab::keys! {
     PIECES_SECONDS: measured "performance.accumulate.seconds", Seconds, ["model", "piece"];
     /// How far its gradient is from the whole batch's.
     PIECES_OFF: measured "performance.accumulate.off", Number, ["model", "piece"];
+    /// The peak memory of a step that recomputes.
+    pub SEGMENTS: measured "performance.recompute", Bytes, ["layers", "units", "batch", "segments"];
+    /// The same, before it runs.
+    pub SEGMENTS_PREDICTED: calculated "performance.recompute.predicted", Bytes, ["layers", "units", "batch", "segments"];
+    /// Seconds of a step that recomputes.
+    SEGMENTS_SECONDS: measured "performance.recompute.seconds", Seconds, ["layers", "units", "batch", "segments"];
+    /// The same over a step that keeps everything.
+    SEGMENTS_SLOWER: measured "performance.recompute.slower", Ratio, ["layers", "units", "batch", "segments"];
 }
-
-/// The peak memory of a step that recomputes.
-pub const SEGMENTS: Key = Key::measured("performance.recompute", Unit::Bytes, &FORGETS);
-/// The same, before it runs.
-pub const SEGMENTS_PREDICTED: Key =
-    Key::calculated("performance.recompute.predicted", Unit::Bytes, &FORGETS);
-/// Seconds of a step that recomputes.
-const SEGMENTS_SECONDS: Key =
-    Key::measured("performance.recompute.seconds", Unit::Seconds, &FORGETS);
-/// The same over a step that keeps everything.
-const SEGMENTS_SLOWER: Key = Key::measured("performance.recompute.slower", Unit::Ratio, &FORGETS);
-const FORGETS: [&str; 4] = ["layers", "units", "batch", "segments"];
 
 /// This part's experiments.
 pub fn experiments() -> Vec<Experiment> {

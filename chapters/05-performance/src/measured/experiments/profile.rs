@@ -4,45 +4,39 @@ use crate::profile::{
     report::{Profile, limits, profile},
     tape::Phase,
 };
-use lab::{Budget, Experiment, Key, Recorder, Result, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Key, Recorder, Result, Samples, record::ParamList};
 use training::Model;
 
-/// What the numbers of an operation are told apart by.
-const OPERATION: &[&str] = &["model", "batch", "phase", "op"];
-/// What the numbers of a step are told apart by.
-const STEP: &[&str] = &["model", "batch"];
-
-/// Seconds of an operation.
-pub const SECONDS: Key = Key::measured("performance.profile", Unit::Seconds, OPERATION);
-/// Its fraction of the step.
-pub const SHARE: Key = Key::measured("performance.profile.share", Unit::Share, OPERATION);
-/// What it computes.
-pub const FLOPS: Key = Key::counted("performance.profile.flops", Unit::Number, OPERATION);
-/// What it moves.
-pub const BYTES: Key = Key::counted("performance.profile.bytes", Unit::Bytes, OPERATION);
-/// The least time that the limits leave for it, over its own.
-pub const ROOFLINE: Key = Key::measured("performance.profile.roofline", Unit::Share, OPERATION);
-/// The fraction of a phase.
-const PHASE: Key =
-    Key::measured("performance.profile.phase", Unit::Share, &["model", "batch", "phase"]);
-/// The fraction of the matrix products in the time.
-const PRODUCTS: Key = Key::measured("performance.profile.products", Unit::Share, STEP);
-/// Their fraction of what is computed.
-const PRODUCT_FLOPS: Key = Key::counted("performance.profile.product_flops", Unit::Share, STEP);
-/// One operation of a step that is drawn as a timeline.
-pub const EVENT: Key =
-    Key::measured("performance.profile.event", Unit::Seconds, &["model", "at", "phase", "op"]);
-/// The whole step.
-pub const TOTAL: Key = Key::measured("performance.profile.total", Unit::Seconds, STEP);
-/// The same, without the profiler.
-const PLAIN: Key = Key::measured("performance.profile.plain", Unit::Seconds, STEP);
-/// What profiling costs.
-const OVERHEAD: Key = Key::measured("performance.profile.overhead", Unit::Ratio, STEP);
-/// The most that the CPU computes.
-pub const PEAK: Key = Key::measured("performance.profile.peak", Unit::FlopsPerSecond, &[]);
-/// The most that its memory moves.
-pub const BANDWIDTH: Key =
-    Key::measured("performance.profile.bandwidth", Unit::BytesPerSecond, &[]);
+lab::keys! {
+    /// Seconds of an operation.
+    pub SECONDS: measured "performance.profile", Seconds, ["model", "batch", "phase", "op"];
+    /// Its fraction of the step.
+    pub SHARE: measured "performance.profile.share", Share, ["model", "batch", "phase", "op"];
+    /// What it computes.
+    pub FLOPS: counted "performance.profile.flops", Number, ["model", "batch", "phase", "op"];
+    /// What it moves.
+    pub BYTES: counted "performance.profile.bytes", Bytes, ["model", "batch", "phase", "op"];
+    /// The least time that the limits leave for it, over its own.
+    pub ROOFLINE: measured "performance.profile.roofline", Share, ["model", "batch", "phase", "op"];
+    /// The fraction of a phase.
+    PHASE: measured "performance.profile.phase", Share, ["model", "batch", "phase"];
+    /// The fraction of the matrix products in the time.
+    PRODUCTS: measured "performance.profile.products", Share, ["model", "batch"];
+    /// Their fraction of what is computed.
+    PRODUCT_FLOPS: counted "performance.profile.product_flops", Share, ["model", "batch"];
+    /// One operation of a step that is drawn as a timeline.
+    pub EVENT: measured "performance.profile.event", Seconds, ["model", "at", "phase", "op"];
+    /// The whole step.
+    pub TOTAL: measured "performance.profile.total", Seconds, ["model", "batch"];
+    /// The same, without the profiler.
+    PLAIN: measured "performance.profile.plain", Seconds, ["model", "batch"];
+    /// What profiling costs.
+    OVERHEAD: measured "performance.profile.overhead", Ratio, ["model", "batch"];
+    /// The most that the CPU computes.
+    pub PEAK: measured "performance.profile.peak", FlopsPerSecond, [];
+    /// The most that its memory moves.
+    pub BANDWIDTH: measured "performance.profile.bandwidth", BytesPerSecond, [];
+}
 
 /// Images in a step.
 pub const BATCH: usize = 128;
@@ -51,28 +45,15 @@ const TIMELINES: [Model; 3] = [Model::Mlp, Model::Cnn, Model::Resnet];
 
 /// The experiment of this part.
 pub fn experiments() -> Vec<Experiment> {
-    vec![Experiment {
-        key: SECONDS.name,
-        shows: "where the time of a training step goes, operation by operation, in each of chapter 4's models",
-        values: &[
-            SECONDS,
-            SHARE,
-            FLOPS,
-            BYTES,
-            ROOFLINE,
-            PHASE,
-            PRODUCTS,
-            PRODUCT_FLOPS,
-            EVENT,
-            TOTAL,
-            PLAIN,
-            OVERHEAD,
-            PEAK,
-            BANDWIDTH,
-        ],
-        quick: true,
-        run,
-    }]
+    lab::experiments! {
+        quick SECONDS.name =>
+            &[
+                SECONDS, SHARE, FLOPS, BYTES, ROOFLINE, PHASE, PRODUCTS, PRODUCT_FLOPS, EVENT, TOTAL, PLAIN, OVERHEAD, PEAK,
+                BANDWIDTH,
+            ],
+            run,
+            "where the time of a training step goes, operation by operation, in each of chapter 4's models";
+    }
 }
 
 fn run(rec: &mut Recorder) -> Result<()> {

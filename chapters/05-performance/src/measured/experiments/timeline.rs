@@ -7,27 +7,24 @@ use crate::gpu::{
 };
 use backprop::adam::Adam;
 use cpu_gpu::gpu::{Gpu, Kind, trace::Traced};
-use lab::{Budget, Experiment, Key, Recorder, Result, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Recorder, Result, Samples, record::ParamList};
 
-/// What a call's numbers are told apart by.
-const CALL: &[&str] = &["device", "batch", "at", "call"];
-/// What a step's are.
-const STEP: &[&str] = &["device", "batch"];
-
-/// Seconds that the device worked on a call, in the step of median length.
-pub const RAN: Key = Key::measured("performance.gpu.timeline", Unit::Seconds, CALL);
-/// When it began, in seconds from the step's start.
-pub const BEGAN: Key = Key::measured("performance.gpu.timeline.began", Unit::Seconds, CALL);
-/// Seconds until the call had returned.
-pub const CALLED: Key = Key::measured("performance.gpu.timeline.called", Unit::Seconds, CALL);
-/// When it was called.
-pub const ASKED: Key = Key::measured("performance.gpu.timeline.asked", Unit::Seconds, CALL);
-/// Seconds of the step.
-pub const WHOLE: Key = Key::measured("performance.gpu.timeline.step", Unit::Seconds, STEP);
-/// The fraction of it in which the device worked.
-pub const BUSY: Key = Key::measured("performance.gpu.timeline.busy", Unit::Share, STEP);
-/// The step with a recording over one without.
-pub const OVERHEAD: Key = Key::measured("performance.gpu.timeline.overhead", Unit::Ratio, STEP);
+lab::keys! {
+    /// Seconds that the device worked on a call, in the step of median length.
+    pub RAN: measured "performance.gpu.timeline", Seconds, ["device", "batch", "at", "call"];
+    /// When it began, in seconds from the step's start.
+    pub BEGAN: measured "performance.gpu.timeline.began", Seconds, ["device", "batch", "at", "call"];
+    /// Seconds until the call had returned.
+    pub CALLED: measured "performance.gpu.timeline.called", Seconds, ["device", "batch", "at", "call"];
+    /// When it was called.
+    pub ASKED: measured "performance.gpu.timeline.asked", Seconds, ["device", "batch", "at", "call"];
+    /// Seconds of the step.
+    pub WHOLE: measured "performance.gpu.timeline.step", Seconds, ["device", "batch"];
+    /// The fraction of it in which the device worked.
+    pub BUSY: measured "performance.gpu.timeline.busy", Share, ["device", "batch"];
+    /// The step with a recording over one without.
+    pub OVERHEAD: measured "performance.gpu.timeline.overhead", Ratio, ["device", "batch"];
+}
 
 /// The batches whose steps are recorded: on a GPU a step of the smaller one is as long as its kernels' chains of loads.
 pub const BATCHES: [usize; 2] = [32, 512];

@@ -1,15 +1,12 @@
 //! Models and batches as figures and tables.
 
 use crate::measured::experiments::compare::{
-    BATCH_EPOCHS, BATCH_RATE, BATCH_SECONDS, BATCHES, LONG_RIGHT, LONG_SECONDS, MODELS, RIGHT,
-    SECONDS, TARGETS,
+    BATCH_RATE, BATCH_SECONDS, BATCHES, LONG_RIGHT, LONG_SECONDS, MODELS, RIGHT, SECONDS, TARGETS,
 };
 use lab::{
     Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::Value,
-    table::{Entry, Grid},
-    units::plain,
 };
 use training::Model;
 
@@ -23,10 +20,7 @@ pub fn figures() -> Vec<Figure> {
 
 /// This part's tables.
 pub fn tables() -> Vec<Table> {
-    vec![
-        Table { key: RIGHT.name, make: table_targets },
-        Table { key: BATCH_SECONDS.name, make: table_batches },
-    ]
+    vec![Table { key: RIGHT.name, make: table_targets }]
 }
 
 /// From an accuracy to an error rate in percent.
@@ -137,18 +131,4 @@ fn draw_batches(records: &Records) -> Result<Drawing> {
         limits: Vec::new(),
     };
     Ok(plot.drawing(caption))
-}
-
-fn table_batches(records: &Records) -> Result<TableData> {
-    let reached = |quantity| Entry::Or(quantity, "not reached".to_owned());
-    Grid::new(records.every(BATCH_RATE.at(&[]))?)
-        .column("batch", |rate| rate.param("batch").unwrap_or_default())
-        .column("learning rate", |rate| rate.number("lr").map_or_else(|| "–".to_owned(), plain))
-        .column("images a second", |rate| rate.text())
-        .column("epochs", |rate| reached(BATCH_EPOCHS.beside(rate)))
-        .column("time to 97%", |rate| reached(BATCH_SECONDS.beside(rate)))
-        .table(
-            records,
-            "The small perceptron in batches of several sizes, until it reaches 97% accuracy; medians of five seeds.",
-        )
 }

@@ -1,8 +1,6 @@
 //! Feeding the trainer as figures and tables.
 
-use crate::measured::experiments::input::{
-    COMPUTE, PIECES, RATE, SOURCE, STREAM, STREAM_BYTES, STREAM_PREDICTED, VARIETY,
-};
+use crate::measured::experiments::input::{COMPUTE, PIECES, RATE, SOURCE};
 use lab::{
     Drawing, Error, Figure, Records, Result, Samples, Table, TableData, Unit,
     drawing::Lines,
@@ -22,10 +20,7 @@ pub fn figures() -> Vec<Figure> {
 
 /// This part's tables.
 pub fn tables() -> Vec<Table> {
-    vec![
-        Table { key: "performance.input", make: table_input },
-        Table { key: "performance.stream", make: table_stream },
-    ]
+    vec![Table { key: "performance.input", make: table_input }]
 }
 
 /// Sources as they are recorded, and for people.
@@ -214,30 +209,4 @@ fn table_input(records: &Records) -> Result<TableData> {
                 Unit::Share.format(off.into_iter().fold(0.0, f64::max))
             ),
         )
-}
-
-fn table_stream(records: &Records) -> Result<TableData> {
-    let whole = 10.0 * (1.0 - 0.9_f64.powi(32));
-    let caption = format!(
-        "A file sorted by digit, the worst case. Of 32 consecutive records, a full shuffle has {whole:.2} different \
-         digits on average (10·(1 − 0.9³²))."
-    );
-    Grid::new(records.every(STREAM.at(&[]))?)
-        .column("shuffle", |value| {
-            match ["shuffle", "room"].map(|name| value.param(name).unwrap_or_default()) {
-                ["none", _] => "in file order".to_owned(),
-                ["whole", _] => "blocks with one record, shuffled".to_owned(),
-                ["window", "256"] => "one block at a time, mixed".to_owned(),
-                ["window", room] => format!("blocks with {room} at a time, mixed"),
-                [_, room] => format!("blocks, and a buffer of {room}"),
-            }
-        })
-        .column("memory, predicted", |value| STREAM_PREDICTED.beside(value))
-        .column("memory, measured", |value| STREAM_BYTES.beside(value))
-        .column("digits in 32", |value| match records.get(VARIETY.beside(value)) {
-            Ok(variety) => format!("{:.2}", variety.median),
-            Err(_) => "–".to_owned(),
-        })
-        .column("rate", |value| value.text())
-        .table(records, caption)
 }

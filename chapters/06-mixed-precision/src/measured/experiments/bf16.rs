@@ -15,7 +15,7 @@ use backprop::{
 };
 use half::bf16;
 use lab::{
-    Budget, Experiment, Key, Plan, Race, Recorder, Result, Samples, Unit,
+    Budget, Experiment, Key, Plan, Race, Recorder, Result, Samples,
     data::Source,
     key::Quantity,
     peak::{self, Traffic},
@@ -29,7 +29,6 @@ use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
-
 lab::keys! {
     OPERATIONS: counted "mixed_precision.bf16.roofline.operations", Count, ["network", "number"];
     /// The bytes of a part of a step.
@@ -44,30 +43,24 @@ lab::keys! {
     SECONDS: calculated "mixed_precision.bf16.roofline.seconds", Seconds, ["network", "number"];
     /// What bf16 gains at most.
     GAIN: calculated "mixed_precision.bf16.roofline.gain", Ratio, ["network"];
+    /// How far a sum is off.
+    pub ERROR: counted "mixed_precision.bf16.error", Number, ["sum", "k"];
+    ERROR_PREDICTED: calculated "mixed_precision.bf16.error.predicted", Number, ["sum", "k"];
+    WALKS: measured "mixed_precision.bf16.walks", Seconds, ["part"];
+    WALKS_RATE: measured "mixed_precision.bf16.walks.rate", BytesPerSecond, ["part"];
+    /// Images a second of the race.
+    RATE: measured "mixed_precision.bf16", ImagesPerSecond, ["who"];
+    STEP: measured "mixed_precision.bf16.step", Seconds, ["who"];
+    FLOPS: measured "mixed_precision.bf16.flops", FlopsPerSecond, ["who"];
+    /// How many times as long the slow one takes.
+    RATIO: measured "mixed_precision.bf16.ratio", Ratio, ["slow", "fast"];
+    /// Test accuracy.
+    pub RIGHT: measured "mixed_precision.bf16.accuracy", Share, ["number", "data", "epochs", "unit"];
+    /// The training loss.
+    pub LOSS: measured "mixed_precision.bf16.accuracy.loss", Number, ["number", "data", "epochs", "unit"];
+    /// What bf16 changes in the accuracy, seed by seed.
+    pub DIFFERENCE: measured "mixed_precision.bf16.accuracy.difference", Share, ["data", "epochs"];
 }
-
-/// How far a sum is off.
-pub const ERROR: Key = Key::counted("mixed_precision.bf16.error", Unit::Number, &["sum", "k"]);
-const ERROR_PREDICTED: Key =
-    Key::calculated("mixed_precision.bf16.error.predicted", Unit::Number, &["sum", "k"]);
-const WALKS: Key = Key::measured("mixed_precision.bf16.walks", Unit::Seconds, &["part"]);
-const WALKS_RATE: Key =
-    Key::measured("mixed_precision.bf16.walks.rate", Unit::BytesPerSecond, &["part"]);
-/// Images a second of the race.
-const RATE: Key = Key::measured("mixed_precision.bf16", Unit::ImagesPerSecond, &["who"]);
-const STEP: Key = Key::measured("mixed_precision.bf16.step", Unit::Seconds, &["who"]);
-const FLOPS: Key = Key::measured("mixed_precision.bf16.flops", Unit::FlopsPerSecond, &["who"]);
-/// How many times as long the slow one takes.
-const RATIO: Key = Key::measured("mixed_precision.bf16.ratio", Unit::Ratio, &["slow", "fast"]);
-/// What the accuracy's numbers are told apart by.
-const TRAINING: &[&str] = &["number", "data", "epochs", "unit"];
-/// Test accuracy.
-pub const RIGHT: Key = Key::measured("mixed_precision.bf16.accuracy", Unit::Share, TRAINING);
-/// The training loss.
-pub const LOSS: Key = Key::measured("mixed_precision.bf16.accuracy.loss", Unit::Number, TRAINING);
-/// What bf16 changes in the accuracy, seed by seed.
-pub const DIFFERENCE: Key =
-    Key::measured("mixed_precision.bf16.accuracy.difference", Unit::Share, &["data", "epochs"]);
 
 /// The experiments of this part.
 pub fn experiments() -> Vec<Experiment> {
