@@ -189,15 +189,14 @@ mod tests {
         for len in [0, 1, 7, 8, 1000] {
             let rule = Adam { lr: 0.01, ..Adam::default() };
             let start: Vec<f32> = (0..len).map(|_| random.normal() as f32).collect();
-            let mut paper: Vec<f64> = start.iter().map(|p| f64::from(*p)).collect();
+            let mut paper = check::wide(&start);
             let mut plain = start.clone();
             let mut fast = start.clone();
             let mut wide = Moments::zeros(len);
             let (mut mine, mut theirs) = (Moments::zeros(len), Moments::zeros(len));
             for t in 1..=50 {
                 let g: Vec<f32> = (0..len).map(|_| (random.normal() * 0.1) as f32).collect();
-                let g64: Vec<f64> = g.iter().map(|g| f64::from(*g)).collect();
-                step(&rule, t, &mut paper, wide.slices(), &g64);
+                step(&rule, t, &mut paper, wide.slices(), &check::wide(&g));
                 step(&rule, t, &mut plain, theirs.slices(), &g);
                 let Moments { m, v } = &mut mine;
                 fused(Factors::new(&rule, t), &mut fast, m, v, &g);

@@ -40,9 +40,13 @@ pub fn error(found: &[f64], wanted: &[f64]) -> f64 {
     if error.is_nan() { f64::INFINITY } else { error }
 }
 
+/// The same numbers in f64.
+pub fn wide(x: &[f32]) -> Vec<f64> {
+    x.iter().map(|x| f64::from(*x)).collect()
+}
+
 /// [`error()`] for f32.
 pub fn error_f32(found: &[f32], wanted: &[f32]) -> f64 {
-    let wide = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
     error(&wide(found), &wide(wanted))
 }
 

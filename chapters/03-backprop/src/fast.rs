@@ -481,17 +481,9 @@ mod tests {
         check,
         flat::{Flat, Habits},
         order::order,
-        train::tests::digits,
+        train::tests::{after, digits},
     };
     use matmul::Threads;
-
-    fn after(learner: &mut dyn Learner, data: &Examples, epochs: usize) -> (Vec<f32>, f64) {
-        let mut loss = f64::NAN;
-        for epoch in 1..=epochs {
-            loss = learner.epoch(data, &order(1, epoch, data.len()), epoch).unwrap();
-        }
-        (learner.model().unwrap().parameters(), loss)
-    }
 
     #[test]
     fn equals_the_plain_network_bit_for_bit_on_any_number_of_threads() {

@@ -230,17 +230,11 @@ mod tests {
     use super::*;
     use crate::{
         check,
-        order::order,
-        train::{Textbook, tests::digits},
+        train::{
+            Textbook,
+            tests::{after, digits},
+        },
     };
-
-    fn after(learner: &mut dyn Learner, data: &Examples, epochs: usize) -> (Vec<f32>, f64) {
-        let mut loss = f64::NAN;
-        for epoch in 1..=epochs {
-            loss = learner.epoch(data, &order(1, epoch, data.len()), epoch).unwrap();
-        }
-        (learner.model().unwrap().parameters(), loss)
-    }
 
     #[test]
     fn the_papers_adam_makes_it_the_textbook_bit_for_bit() {
@@ -271,17 +265,5 @@ mod tests {
         let error = check::error_f32(&found, &wanted);
         assert!(error < 1e-5, "{error}");
         assert!(found != wanted);
-    }
-
-    #[test]
-    fn what_cannot_be_learned_from_is_refused() {
-        let (data, _) = digits(40, 1);
-        let habits = Habits { fused_adam: true, keep_buffers: true, threads: Threads::One };
-        let rule = adam::Adam { lr: 1e30, ..adam::Adam::default() };
-        let wild = Settings { rule, batch: 8, ..Settings::default() };
-        let error = Flat::new(wild, habits).unwrap().epoch(&data, &order(0, 1, 40), 1).unwrap_err();
-        assert!(matches!(error, Error::Diverged { epoch: 1, step: 2.., .. }), "{error}");
-        let other = Settings { sizes: vec![100, 10], ..Settings::default() };
-        assert!(Flat::new(other, habits).unwrap().epoch(&data, &[0], 1).is_err());
     }
 }

@@ -83,15 +83,27 @@ pub fn ladder() -> Vec<Rung> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{check, order::order, train::tests::digits};
+    use crate::{Error, adam::Adam, check, order::order, train::tests::digits};
 
     #[test]
-    fn every_rung_refuses_an_empty_order_and_images_that_are_not_there() {
+    fn every_rung_refuses_what_cannot_be_learned_from() {
         let (data, _) = digits(40, 1);
+        let rule = Adam { lr: 1e30, ..Adam::default() };
+        let wild = Settings { rule, batch: 8, ..Settings::default() };
+        let other = Settings { sizes: vec![100, 12, 10], ..Settings::default() };
         for rung in ladder() {
+            let mut learner = (rung.learner)(wild.clone()).unwrap();
+            let error = learner.epoch(&data, &order(0, 1, 40), 2).unwrap_err();
+            assert!(
+                matches!(error, Error::Diverged { epoch: 2, step: 2.., .. }),
+                "{}: {error}",
+                rung.key
+            );
+            let narrow = (rung.learner)(other.clone());
+            assert!(narrow.and_then(|mut it| it.epoch(&data, &[0], 1)).is_err(), "{}", rung.key);
             let mut learner = (rung.learner)(Settings::default()).unwrap();
             let empty = learner.epoch(&data, &[], 1).unwrap_err();
-            assert!(matches!(empty, crate::Error::EmptyBatch), "{}: {empty}", rung.key);
+            assert!(matches!(empty, Error::EmptyBatch), "{}: {empty}", rung.key);
             let outside = learner.epoch(&data, &[3, 40], 1).unwrap_err().to_string();
             assert!(outside.contains("no image 40"), "{}: {outside}", rung.key);
         }

@@ -88,6 +88,7 @@ impl Real for f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::wide;
 
     #[test]
     fn both_products_are_the_same_product() {
@@ -95,7 +96,6 @@ mod tests {
             let of = |i: usize| ((i * 7 + 3) % 11) as f32 - 5.0;
             let a: Vec<f32> = (0..m * k).map(of).collect();
             let b: Vec<f32> = (0..k * n).map(of).collect();
-            let wide = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
             let (a64, b64) = (wide(&a), wide(&b));
             let (mut c, mut c64) = (vec![f32::NAN; m * n], vec![f64::NAN; m * n]);
             let (a, b) = (MatRef::new(&a, m, k).unwrap(), MatRef::new(&b, k, n).unwrap());

@@ -394,8 +394,8 @@ mod tests {
         let (b, _) = narrow.learn_from(&single, 1, Some(3), &mut g32).unwrap();
         assert!((a - b).abs() < 1e-5 * a, "{a} {b}");
         for ((w64, b64), (w32, b32)) in g64.iter().zip(&g32) {
-            let f64s = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<_>>();
-            assert!(check::error(&f64s(w32), w64) < 1e-4 && check::error(&f64s(b32), b64) < 1e-4);
+            let [w, b] = [w32, b32].map(|x| check::wide(x));
+            assert!(check::error(&w, w64) < 1e-4 && check::error(&b, b64) < 1e-4);
         }
     }
 

@@ -103,26 +103,17 @@ fn every_image_of_chapter_4_takes_what_it_says() {
 }
 
 #[test]
-fn an_mlp_needs_what_is_predicted() {
-    alone(|| {
-        let model = predict::mlp().unwrap();
-        for images in [32, 128, 512, 2000] {
-            let step = predict::timeline(&model, images, Moves::Adam, threads()).unwrap();
-            let found = measured::<Mlp<Cpu>>(images as usize);
-            within_a_tenth(&format!("mlp, {images}"), step.peak(), found);
+fn a_model_needs_what_is_predicted() {
+    fn holds<M: Network<Cpu>>(model: &backprop::count::Model, batches: [u64; 4]) {
+        for images in batches {
+            let step = predict::timeline(model, images, Moves::Adam, threads()).unwrap();
+            let found = measured::<M>(images as usize);
+            within_a_tenth(&format!("{}, {images}", model.name), step.peak(), found);
         }
-    });
-}
-
-#[test]
-fn a_cnn_needs_what_is_predicted() {
+    }
     alone(|| {
-        let model = predict::cnn();
-        for images in [4, 16, 64, 200] {
-            let step = predict::timeline(&model, images, Moves::Adam, threads()).unwrap();
-            let found = measured::<Cnn<f32, Cpu>>(images as usize);
-            within_a_tenth(&format!("cnn, {images}"), step.peak(), found);
-        }
+        holds::<Mlp<Cpu>>(&predict::mlp().unwrap(), [32, 128, 512, 2000]);
+        holds::<Cnn<f32, Cpu>>(&predict::cnn(), [4, 16, 64, 200]);
     });
 }
 

@@ -203,8 +203,7 @@ fn unit(rung: &str) -> Multiplier {
 
 /// What a rung's rate is compared with.
 fn limit(rung: &Rung) -> Limit {
-    let threads = if rung.parallel { parallel::available() } else { 1 };
-    unit(rung.key).peak(threads)
+    unit(rung.key).peak(cores(rung.parallel))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
@@ -374,8 +373,7 @@ fn contest(
     let Shape { m, n, .. } = contest.shape;
     let (a, b) = contest.operands()?;
     let all = contest.all_threads;
-    let threads = if all { Threads::All } else { Threads::One };
-    let options = Options { threads, ..Options::default() };
+    let options = on(all);
     let peers = peers::peers(all);
     let mut outputs = vec![vec![0.0; m * n]; CONTENDERS.len()];
     let mut race = Race::new();
@@ -394,7 +392,7 @@ fn contest(
         }
     }
     let results = race.run(plan)?;
-    let limit = peak::fma_f32(if all { parallel::available() } else { 1 });
+    let limit = peak::fma_f32(cores(all));
     for who in CONTENDERS {
         let rates = results.rate(who, contest.shape.operations());
         r.record_or_skip(rate.at(list).with("who", who).against(limit.clone()), rates)?;
@@ -407,6 +405,17 @@ pub const CONTENDERS: [&str; 3] = ["ours", "gemm", "matrixmultiply"];
 
 /// `one` or `all`, as the records have it: the number of cores is the machine's.
 const THREADS: [(&str, bool); 2] = [("one", false), ("all", true)];
+
+/// A product on all threads or on one.
+fn on(all: bool) -> Options<'static> {
+    let threads = if all { Threads::All } else { Threads::One };
+    Options { threads, ..Options::default() }
+}
+
+/// The cores that these are.
+fn cores(all: bool) -> usize {
+    if all { parallel::available() } else { 1 }
+}
 
 fn sizes(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
     for &n in sizes {
@@ -460,11 +469,9 @@ fn scaling(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
         let repeat = (2e7 / Shape::square(n).operations()).ceil() as usize;
         let mut race = Race::new();
         for ((who, all), c) in THREADS.into_iter().zip(&mut outputs) {
-            let threads = if all { Threads::All } else { Threads::One };
-            let options = Options { threads, ..Options::default() };
             race.add(who, move || {
                 for _ in 0..repeat {
-                    sgemm(MatMut::new(black_box(&mut *c), n, n)?, a, b, options)?;
+                    sgemm(MatMut::new(black_box(&mut *c), n, n)?, a, b, on(all))?;
                 }
                 Ok(())
             });
@@ -488,16 +495,14 @@ fn half_precision(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
                     continue;
                 }
                 r.note_at(&rate);
-                let cores = if all { parallel::available() } else { 1 };
-                let limit = unit.peak(cores);
                 // The inputs are f32 and are rounded while they are packed: that is part of the time.
                 let (a, b, mut c) = (numbers(n * n, 1), numbers(n * n, 2), vec![0.0; n * n]);
-                let threads = if all { Threads::All } else { Threads::One };
-                let options = Options { threads, ..Options::default() };
+                let (a, b) = (MatRef::new(&a, n, n)?, MatRef::new(&b, n, n)?);
                 let mut race = Race::new();
-                race.add(path, || Ok(bf16_product(unit, &mut c, &a, &b, n, options)?));
+                race.add(path, || Ok(bgemm_on(unit, MatMut::new(&mut c, n, n)?, a, b, on(all))?));
                 let results = race.run(plan(r.budget, 100, 1000, 5))?;
                 let operations = Shape::square(n).operations();
+                let limit = unit.peak(cores(all));
                 r.record(rate.against(limit), results.rate(path, operations)?);
             }
         }
@@ -516,34 +521,21 @@ fn pairs(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
                 continue;
             }
             r.note_at(of(PAIRS));
-            let limit = unit.peak(if all { parallel::available() } else { 1 });
             let (a, b) = (numbers(n * n, 1), numbers(n * n, 2));
+            let (a, b) = (MatRef::new(&a, n, n)?, MatRef::new(&b, n, n)?);
             let [mut wide, mut narrow] = [(); 2].map(|()| vec![0.0; n * n]);
-            let threads = if all { Threads::All } else { Threads::One };
-            let options = Options { threads, ..Options::default() };
             let mut race = Race::new();
-            let (x, y) = (MatRef::new(&a, n, n)?, MatRef::new(&b, n, n)?);
-            race.add("f32", || Ok(sgemm(MatMut::new(&mut wide, n, n)?, x, y, options)?));
-            race.add("bf16", || Ok(bf16_product(unit, &mut narrow, &a, &b, n, options)?));
+            race.add("f32", || Ok(sgemm(MatMut::new(&mut wide, n, n)?, a, b, on(all))?));
+            race.add("bf16", || {
+                Ok(bgemm_on(unit, MatMut::new(&mut narrow, n, n)?, a, b, on(all))?)
+            });
             let results = race.run(plan(r.budget, 100, 1000, 7))?;
             let rate = results.rate("bf16", Shape::square(n).operations())?;
-            r.record(of(PAIRS).against(limit), rate);
+            r.record(of(PAIRS).against(unit.peak(cores(all))), rate);
             r.record(of(PAIRS_GAIN), results.ratio("f32", "bf16")?);
         }
     }
     Ok(())
-}
-
-fn bf16_product(
-    unit: Multiplier,
-    c: &mut [f32],
-    a: &[f32],
-    b: &[f32],
-    n: usize,
-    options: Options,
-) -> crate::Result<()> {
-    let (a, b) = (MatRef::new(a, n, n)?, MatRef::new(b, n, n)?);
-    bgemm_on(unit, MatMut::new(c, n, n)?, a, b, options)
 }
 
 /// How far products with inputs in f32 and in bf16 are from the same product in f64: the root of the mean
@@ -551,16 +543,16 @@ fn bf16_product(
 fn errors(r: &mut Recorder) -> crate::Result<()> {
     const N: usize = 256;
     let (a, b, mut c) = (numbers(N * N, 1), numbers(N * N, 2), vec![0.0; N * N]);
-    let (exact, _) = reference::multiply(MatRef::new(&a, N, N)?, MatRef::new(&b, N, N)?);
+    let (a, b) = (MatRef::new(&a, N, N)?, MatRef::new(&b, N, N)?);
+    let (exact, _) = reference::multiply(a, b);
     let norm: f64 = exact.iter().map(|x| x * x).sum();
     let error = |c: &[f32]| {
         let squares = c.iter().zip(&exact).map(|(&c, x)| (f64::from(c) - x).powi(2));
         (squares.sum::<f64>() / norm).sqrt()
     };
-    let (a_view, b_view) = (MatRef::new(&a, N, N)?, MatRef::new(&b, N, N)?);
-    sgemm(MatMut::new(&mut c, N, N)?, a_view, b_view, Options::default())?;
+    sgemm(MatMut::new(&mut c, N, N)?, a, b, Options::default())?;
     let in_f32 = error(&c);
-    bf16_product(Multiplier::best(), &mut c, &a, &b, N, Options::default())?;
+    bgemm_on(Multiplier::best(), MatMut::new(&mut c, N, N)?, a, b, Options::default())?;
     let in_bf16 = error(&c);
     for (inputs, error) in [("f32", in_f32), ("bf16", in_bf16)] {
         r.record(BF16_ERROR.at(&[("inputs", &inputs)]), Samples::one(error));

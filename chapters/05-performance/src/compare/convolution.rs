@@ -169,7 +169,8 @@ pub fn direct(images: &[f32], filters: &[f32], layer: Layer) -> Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use backprop::random::SplitMix64;
+    use backprop::check::{error, wide};
+    use lab::random::numbers;
 
     /// A convolution by its definition.
     fn naive(images: &[f32], filters: &[f32], layer: Layer) -> Vec<f64> {
@@ -196,19 +197,6 @@ mod tests {
         result
     }
 
-    fn random(len: usize, seed: u64) -> Vec<f32> {
-        let mut random = SplitMix64::new(seed);
-        (0..len).map(|_| random.normal() as f32).collect()
-    }
-
-    fn close(found: &[f32], wanted: &[f64]) {
-        assert_eq!(found.len(), wanted.len());
-        for (found, wanted) in found.iter().zip(wanted) {
-            let error = (f64::from(*found) - wanted).abs();
-            assert!(error < 1e-5 * wanted.abs().max(10.0), "{found} is not {wanted}");
-        }
-    }
-
     #[test]
     fn all_ways_are_the_definition() {
         let dev = Cpu::default();
@@ -218,12 +206,15 @@ mod tests {
             Layer { name: "", side: 5, inputs: 24, outputs: 24, k: 3, pad: 1 },
             Layer { name: "", side: 1, inputs: 48, outputs: 48, k: 3, pad: 1 },
         ] {
-            let images = random(3 * layer.image(), 1);
-            let filters = random(layer.patch() * layer.outputs, 2);
+            let images = numbers(3 * layer.image(), 1);
+            let filters = numbers(layer.patch() * layer.outputs, 2);
             let wanted = naive(&images, &filters, layer);
-            close(&all_patches(&images, &filters, layer).unwrap(), &wanted);
-            close(&few_at_a_time(&images, &filters, layer, &dev).unwrap(), &wanted);
-            close(&direct(&images, &filters, layer).unwrap(), &wanted);
+            let few = few_at_a_time(&images, &filters, layer, &dev);
+            for way in
+                [all_patches(&images, &filters, layer), few, direct(&images, &filters, layer)]
+            {
+                assert!(error(&wide(&way.unwrap()), &wanted) < 1e-6, "{layer:?}");
+            }
             let operations = 2.0 * (wanted.len() / 3 * layer.patch()) as f64;
             assert!((layer.operations() - operations).abs() < 0.5);
         }
@@ -232,7 +223,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_said() {
         let layer = Layer { name: "", side: 6, inputs: 3, outputs: 17, k: 3, pad: 1 };
-        let (image, filters) = (random(layer.image(), 3), random(layer.patch() * 17, 4));
+        let (image, filters) = (numbers(layer.image(), 3), numbers(layer.patch() * 17, 4));
         let said = few_at_a_time(&image, &filters, layer, &Cpu::default()).unwrap_err();
         assert!(said.to_string().contains("no layer"), "{said}");
         for way in [direct, all_patches] {

@@ -618,12 +618,8 @@ impl Convolution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use backprop::check::error;
+    use backprop::check::{error, wide};
     use lab::random::numbers;
-
-    fn apart(found: &[f32], wanted: &[f64]) -> f64 {
-        error(&found.iter().map(|v| f64::from(*v)).collect::<Vec<_>>(), wanted)
-    }
 
     /// Calls `of` with the places of each term: in the outputs, the image and the filters.
     fn terms(d: &Direct, mut of: impl FnMut(usize, usize, usize)) {
@@ -655,21 +651,21 @@ mod tests {
             let what = format!("{}: {size:?}, {channels:?}, {k}", level.name());
             let mut out = vec![f32::NAN; d.output()];
             d.forward(&mut out, &image, &d.pack(&filters, Some(&bias)));
-            assert!(apart(&out, &wanted) < 1e-5, "{what}");
+            assert!(error(&wide(&out), &wanted) < 1e-5, "{what}");
 
             up.resize(d.output() + SLACK, f32::NAN);
             let mut got = vec![1.0; d.numbers()];
             d.filters_backward(&mut got, &image, &up);
-            assert!(apart(&got, &dw) < 1e-5, "{what}: filters");
+            assert!(error(&wide(&got), &dw) < 1e-5, "{what}: filters");
 
             let (h, w) = (d.h + k - 1, d.w + k - 1);
             let back = Direct::on(level, (h, w), (d.co, d.ci), (k, k - 1));
-            let mut wide = vec![0.0; back.image()];
+            let mut around = vec![0.0; back.image()];
             let (line, border) = (d.w * d.co, (k - 1, (k - 1) * d.co));
-            let wide = bordered(&mut wide, &up[..d.output()], line, border);
+            let around = bordered(&mut around, &up[..d.output()], line, border);
             let mut got = vec![f32::NAN; d.image()];
-            back.forward(&mut got, wide, &back.pack(&flipped(&filters, channels), None));
-            assert!(apart(&got, &dx) < 1e-5, "{what}: image");
+            back.forward(&mut got, around, &back.pack(&flipped(&filters, channels), None));
+            assert!(error(&wide(&got), &dx) < 1e-5, "{what}: image");
         }
     }
 

@@ -208,15 +208,15 @@ fn column_sums(rows: &[f32], sums: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use backprop::{check, dense::Dense, random::SplitMix64};
+    use backprop::{
+        check::{self, wide},
+        dense::Dense,
+        random::SplitMix64,
+    };
 
     /// Numbers around zero.
     fn numbers(random: &mut SplitMix64, len: usize) -> Vec<f32> {
         (0..len).map(|_| random.normal() as f32).collect()
-    }
-
-    fn wide(values: &[f32]) -> Vec<f64> {
-        values.iter().map(|v| f64::from(*v)).collect()
     }
 
     fn close(found: &[f32], wanted: &[f64], what: &str) {

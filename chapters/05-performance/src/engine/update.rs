@@ -62,18 +62,16 @@ mod tests {
         for (len, threads) in [(0, 2), (1, 2), (2047, 1), (2049, 1), (70_001, 3)] {
             let rule = Adam { lr: 0.01, ..Adam::default() };
             let mut p: Vec<f32> = (0..len).map(|_| random.normal() as f32).collect();
-            let mut wanted: Vec<f64> = p.iter().map(|p| f64::from(*p)).collect();
+            let mut wanted = check::wide(&p);
             let (mut mine, mut plain) = (Moments::zeros(len), Moments::zeros(len));
             for t in 1..=5 {
                 let mut g: Vec<f32> = (0..len).map(|_| random.normal() as f32).collect();
-                let wide: Vec<f64> = g.iter().map(|g| f64::from(*g)).collect();
-                adam::step(&rule, t, &mut wanted, plain.slices(), &wide);
+                adam::step(&rule, t, &mut wanted, plain.slices(), &check::wide(&g));
                 let rows = Rows { p: &mut p, moments: mine.slices(), g: &mut g };
                 shared(rows, Factors::new(&rule, t), true, threads);
                 assert!(g.iter().all(|g| *g == 0.0), "a gradient is left");
             }
-            let found: Vec<f64> = p.iter().map(|p| f64::from(*p)).collect();
-            assert!(len == 0 || check::error(&found, &wanted) < 1e-5, "{len}");
+            assert!(len == 0 || check::error(&check::wide(&p), &wanted) < 1e-5, "{len}");
         }
     }
 

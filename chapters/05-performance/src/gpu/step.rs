@@ -356,7 +356,8 @@ pub(super) mod tests {
     use super::*;
     use crate::gpu::check::compare;
     use backprop::{
-        adam::Adaptive, optimizer::Optimizer, random::SplitMix64, softmax::loss_and_gradient,
+        adam::Adaptive, check::wide, optimizer::Optimizer, random::SplitMix64,
+        softmax::loss_and_gradient,
     };
     use cpu_gpu::gpu::testing;
 
@@ -365,10 +366,6 @@ pub(super) mod tests {
         let pixels = (0..count * sizes[0]).map(|_| random.below(256) as u8).collect();
         let labels = (0..count).map(|_| random.below(sizes[2]) as u8).collect();
         (Mlp::new(sizes, 9).unwrap(), pixels, labels)
-    }
-
-    fn wide(x: Vec<f32>) -> Vec<f64> {
-        x.into_iter().map(f64::from).collect()
     }
 
     #[test]
@@ -399,10 +396,10 @@ pub(super) mod tests {
                 let got = step.loss().unwrap();
                 assert!((got / loss - 1.0).abs() < 1e-4, "{sizes:?} {number}: {got} is not {loss}");
                 let what = format!("{sizes:?}, batch {batch}, step {number}");
-                let share = compare(&step.gradient().unwrap(), &wide(gradient.flat()), 1, 1e-4);
+                let share = compare(&step.gradient().unwrap(), &wide(&gradient.flat()), 1, 1e-4);
                 assert!(share.is_ok(), "gradient of {what}: {share:?}");
                 let share =
-                    compare(&step.parameters().unwrap(), &wide(model.parameters()), 1, 1e-4);
+                    compare(&step.parameters().unwrap(), &wide(&model.parameters()), 1, 1e-4);
                 assert!(share.is_ok(), "weights of {what}: {share:?}");
             }
         }

@@ -157,12 +157,7 @@ mod tests {
             (seen, of)
         };
         let (ours, theirs) = (run(&mut half, true), run(&mut half, false));
-        let close = |a: &[f32], b: &[f32]| {
-            let norm = |x: f64| x * x;
-            let off: f64 = a.iter().zip(b).map(|(a, b)| norm(f64::from(a - b))).sum();
-            let all: f64 = b.iter().map(|b| norm(f64::from(*b))).sum();
-            a.len() == b.len() && (off / all).sqrt() < 0.05
-        };
+        let close = |a: &[f32], b: &[f32]| backprop::check::error_f32(a, b) < 0.05;
         assert!(close(&ours.0, &theirs.0) && ours.0 != theirs.0);
         for (ours, theirs) in ours.1.iter().zip(&theirs.1) {
             assert!(close(ours, theirs));

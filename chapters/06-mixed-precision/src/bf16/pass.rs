@@ -133,13 +133,9 @@ pub fn column_sums(rows: &[f32], width: usize) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use backprop::{check, random::SplitMix64};
+    use backprop::check;
     use half::bf16;
-
-    fn numbers(len: usize, seed: u64) -> Vec<f32> {
-        let mut random = SplitMix64::new(seed);
-        (0..len).map(|_| random.normal() as f32).collect()
-    }
+    use lab::random::numbers;
 
     fn rounded(values: &[f32]) -> Vec<bf16> {
         values.iter().map(|x| bf16::from_f32(*x)).collect()

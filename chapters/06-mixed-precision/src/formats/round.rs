@@ -140,43 +140,36 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn f16_and_bf16_round_as_half_does() {
-        for x in hard_numbers(Format::F16) {
-            let wanted = u32::from(f16::from_f32(x).to_bits());
-            assert_eq!(nearest(Format::F16, x.into()), wanted, "f16 {x:e} {:#x}", x.to_bits());
-        }
-        for x in hard_numbers(Format::BF16) {
-            let wanted = u32::from(bf16::from_f32(x).to_bits());
-            assert_eq!(nearest(Format::BF16, x.into()), wanted, "bf16 {x:e} {:#x}", x.to_bits());
-        }
-    }
-
-    #[test]
-    fn f32_rounds_as_the_cpu_does() {
-        let mut random = SplitMix64::new(2);
-        for round in 0..1_000_000 {
+    fn formats_round_as_half_the_cpu_and_bit_arithmetic_do() {
+        let (mut random, mut more) = (SplitMix64::new(2), SplitMix64::new(4));
+        let doubles = (0..1_000_000).map(|round| {
             let bits = random.next();
             // Half of them with the exponents that f32 has.
             let near = bits & !(0x7ff << 52) | (870 + bits % 300) << 52;
-            let x = f64::from_bits(if round % 2 == 0 { bits } else { near });
-            if !x.is_nan() {
-                assert_eq!(nearest(Format::F32, x), (x as f32).to_bits(), "{x:e}");
+            f64::from_bits(if round % 2 == 0 { bits } else { near })
+        });
+        // Any numbers, and ties.
+        let singles = (0..700_000).map(|round| {
+            let bits = more.next() as u32;
+            f32::from_bits(if round < 500_000 { bits } else { bits & !0xfff | 0x1000 }).into()
+        });
+        let hard = |format| hard_numbers(format).into_iter().map(f64::from).collect::<Vec<_>>();
+        let numbers =
+            |all: &mut dyn Iterator<Item = f64>| all.filter(|x| !x.is_nan()).collect::<Vec<f64>>();
+        let tables: [(Format, Vec<f64>, fn(f64) -> u32); 4] = [
+            (Format::F16, hard(Format::F16), |x| f16::from_f32(x as f32).to_bits().into()),
+            (Format::BF16, hard(Format::BF16), |x| bf16::from_f32(x as f32).to_bits().into()),
+            (Format::F32, numbers(&mut { doubles }), |x| (x as f32).to_bits()),
+            (Format::TF32, numbers(&mut { singles }), |x| {
+                let bits = (x as f32).to_bits();
+                (bits + 0xfff + (bits >> 13 & 1)) >> 13
+            }),
+        ];
+        for (format, numbers, wanted) in tables {
+            for x in numbers {
+                let (found, wanted) = (nearest(format, x), wanted(x));
+                assert_eq!(found, wanted, "{} {x:e} {:#x}", format.name(), x.to_bits());
             }
-        }
-    }
-
-    #[test]
-    fn tf32_rounds_as_bit_arithmetic_does() {
-        let mut random = SplitMix64::new(4);
-        let ties =
-            (0..200_000).map(|_| (random.next() as u32) & !0xfff | 0x1000).collect::<Vec<_>>();
-        for bits in (0..500_000).map(|_| random.next() as u32).chain(ties) {
-            let x = f32::from_bits(bits);
-            if x.is_nan() {
-                continue;
-            }
-            let wanted = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
-            assert_eq!(nearest(Format::TF32, x.into()), wanted, "{x:e}");
         }
     }
 

@@ -1,7 +1,7 @@
 use super::*;
 use backprop::{
     adam::Adam,
-    check,
+    check::{self, wide},
     order::order,
     random::SplitMix64,
     train::{Textbook, fit},
@@ -33,10 +33,6 @@ fn units() -> Vec<Unit> {
     let of_bf16 = [Unit::Pairs, Unit::PairsModel, Unit::Tiles, Unit::Model];
     let all = vectors.into_iter().chain(of_bf16);
     all.filter(|unit| unit.available()).collect()
-}
-
-fn wide(x: &[f32]) -> Vec<f64> {
-    x.iter().map(|x| f64::from(*x)).collect()
 }
 
 fn values<E: Number>(x: &[E]) -> Vec<f64> {
