@@ -14,11 +14,10 @@ use crate::{
     machine::{self, Machine, NvidiaGpu},
     probe::{Beside, ask},
 };
-use libraries::Library;
 use requirements::{Requirements, System};
 use std::{env, ffi::OsStr, fs, path::Path, thread};
 
-pub use libraries::opencl_devices;
+pub use libraries::{Library, driver_version, opencl_devices};
 pub use requirements::Row;
 pub use text::table;
 

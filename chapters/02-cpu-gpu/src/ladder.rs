@@ -152,6 +152,12 @@ impl Tiles {
             && self.shared as u64 <= about.shared_memory
     }
 
+    /// The macros of a kernel with these tiles, that loads four numbers at a time or not.
+    pub fn options(&self, wide: bool) -> Vec<(&'static str, String)> {
+        let own = self.defines.iter().copied().chain([("WIDE", u32::from(wide))]);
+        own.map(|(name, value)| (name, value.to_string())).collect()
+    }
+
     /// The launch that covers C with tiles.
     pub fn launch(&self, shape: Shape) -> Launch {
         let down = shape.m.div_ceil(self.size[0]);
@@ -196,10 +202,7 @@ impl Rung {
         tiles: &'static Tiles,
         wide: bool,
     ) -> Result<Compiled> {
-        let mut options: Vec<(&str, String)> =
-            tiles.defines.iter().map(|(name, value)| (*name, value.to_string())).collect();
-        options.push(("WIDE", u32::from(wide).to_string()));
-        let kernel = gpu.compile(self.source, &options, self.name)?;
+        let kernel = gpu.compile(self.source, &tiles.options(wide), self.name)?;
         Ok(Compiled { kernel, tiles, wide })
     }
 }
@@ -259,7 +262,8 @@ pub fn product(on: &dyn Gpu, rung: &Rung, a: &[f32], b: &[f32], shape: Shape) ->
     operands.read(on)
 }
 
-fn check_lengths(a: &[f32], b: &[f32], shape: Shape) -> Result<()> {
+/// Refuses matrices that have not the shape's lengths.
+pub(crate) fn check_lengths(a: &[f32], b: &[f32], shape: Shape) -> Result<()> {
     let Shape { m, k, n } = shape;
     for (name, len, rows, cols) in [("A", a.len(), m, k), ("B", b.len(), k, n)] {
         if Some(len) != rows.checked_mul(cols) {
@@ -335,7 +339,6 @@ pub fn autotune(gpu: &dyn Gpu, rung: &Rung, operands: &Operands) -> Result<Vec<(
     if timed.is_empty() { Err(refused) } else { Ok(timed) }
 }
 
-/// The fastest of three runs, after one that warms up.
 fn time(
     gpu: &dyn Gpu,
     rung: &Rung,
@@ -343,12 +346,13 @@ fn time(
     operands: &Operands,
 ) -> Result<(Compiled, f64)> {
     let compiled = rung.compile_with(gpu, tiles, wide(operands.shape))?;
-    let mut launch = || compiled.launch(gpu, operands.args(), operands.shape);
+    let seconds = fastest(gpu, || compiled.launch(gpu, operands.args(), operands.shape))?;
+    Ok((compiled, seconds))
+}
+
+/// Seconds of the fastest of three runs, after one that warms up.
+pub(crate) fn fastest(gpu: &dyn Gpu, mut launch: impl FnMut() -> Result<()>) -> Result<f64> {
     launch()?;
     gpu.finish()?;
-    let mut fastest = f64::INFINITY;
-    for _ in 0..3 {
-        fastest = fastest.min(gpu.seconds(&mut launch)?);
-    }
-    Ok((compiled, fastest))
+    (0..3).try_fold(f64::INFINITY, |best, _| Ok(best.min(gpu.seconds(&mut launch)?)))
 }

@@ -13,15 +13,20 @@ use std::{
 /// A library of NVIDIA's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
+    /// Its compiler.
     Nvrtc,
+    /// Its matrix product.
     Cublas,
+    /// What its GPUs talk to each other with.
     Nccl,
+    /// Its layers.
     Cudnn,
     /// The driver's own library, which also says whether a GPU answers.
     Driver,
 }
 
 impl Library {
+    /// In the order of the doctor's rows.
     pub const ALL: [Self; 5] = [Self::Nvrtc, Self::Cublas, Self::Nccl, Self::Cudnn, Self::Driver];
 
     /// What it says its version is, if it loads: of several versions the newest that goes with a driver of this version,
@@ -49,7 +54,7 @@ impl Library {
     }
 
     /// What a library that has been loaded says its version is.
-    fn version(self, library: &libloading::Library) -> Option<String> {
+    pub fn version(self, library: &libloading::Library) -> Option<String> {
         match self {
             Self::Nvrtc => {
                 let mut version: [c_int; 2] = [0; 2];

@@ -95,19 +95,4 @@ mod tests {
         assert_eq!(rates.0.len(), 3);
         assert!(rates.0.iter().all(|rate| rate.is_finite() && *rate > 1e6), "{rates:?}");
     }
-
-    #[test]
-    fn a_part_of_a_buffer_moves_within_the_device() {
-        let Some(gpu) = testing::opencl() else { return };
-        let (x, y) = (gpu.alloc(40).unwrap(), gpu.alloc(48).unwrap());
-        write_all(&*gpu, &x, &numbers(10, 3)).unwrap();
-        write_all(&*gpu, &y, &[0.0_f32; 12]).unwrap();
-        gpu.copy(&x, &y, 36).unwrap();
-        let got: Vec<f32> = read_all(&*gpu, &y, 12).unwrap();
-        assert_eq!(got[..9], numbers(10, 3)[..9]);
-        assert_eq!(got[9..], [0.0; 3]);
-        gpu.copy(&x, &y, 0).unwrap();
-        let error = gpu.copy(&x, &y, 44).unwrap_err().to_string();
-        assert!(error.contains("44 bytes do not fit a buffer of 40 bytes"), "{error}");
-    }
 }

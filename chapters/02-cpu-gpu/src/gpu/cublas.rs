@@ -3,13 +3,9 @@
 //! Source: cuBLAS documentation, CUDA 13.0, sections 2.1.6 (column-major), 2.2 (enumerations), 2.7.1 (`gemm`) and
 //! 2.8.12 (`cublasGemmEx`).
 
-use super::{
-    cuda::Cuda,
-    device::Buffer,
-    toolkit::{self, Absent},
-};
-use crate::{Error, Result};
-use libloading::Library;
+use super::{cuda::Cuda, device::Buffer, toolkit::Part};
+use crate::{Error, Result, library};
+use lab::doctor;
 use matmul::Shape;
 use std::{
     ffi::{c_int, c_void},
@@ -17,49 +13,26 @@ use std::{
 };
 
 type Handle = *mut c_void;
-type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
-type Destroy = unsafe extern "C" fn(Handle) -> c_int;
-type SetStream = unsafe extern "C" fn(Handle, *mut c_void) -> c_int;
-type SetMathMode = unsafe extern "C" fn(Handle, c_int) -> c_int;
-/// Handle, two "transposed", m, n, k, alpha, A and its leading dimension, B and its, beta, C and its.
-type Sgemm = unsafe extern "C" fn(
-    Handle,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    *const f32,
-    *const f32,
-    c_int,
-    *const f32,
-    c_int,
-    *const f32,
-    *mut f32,
-    c_int,
-) -> c_int;
-/// The same with a type next to each matrix, then the type of the sums and the algorithm.
-type GemmEx = unsafe extern "C" fn(
-    Handle,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    *const c_void,
-    *const c_void,
-    c_int,
-    c_int,
-    *const c_void,
-    c_int,
-    c_int,
-    *const c_void,
-    *mut c_void,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-) -> c_int;
+
+library! {
+    struct Functions of "cuBLAS", "that of CUDA 12 or 13" {
+        create = "cublasCreate_v2"(*mut Handle) -> c_int;
+        destroy = "cublasDestroy_v2"(Handle) -> c_int;
+        set_stream = "cublasSetStream_v2"(Handle, *mut c_void) -> c_int;
+        set_math_mode = "cublasSetMathMode"(Handle, c_int) -> c_int;
+        /// Handle, two "transposed", m, n, k, alpha, A and its leading dimension, B and its, beta, C and its.
+        sgemm = "cublasSgemm_v2"(
+            Handle, c_int, c_int, c_int, c_int, c_int, *const f32,
+            *const f32, c_int, *const f32, c_int, *const f32, *mut f32, c_int
+        ) -> c_int;
+        /// The same with a type next to each matrix, then the type of the sums and the algorithm.
+        gemm_ex = "cublasGemmEx"(
+            Handle, c_int, c_int, c_int, c_int, c_int, *const c_void,
+            *const c_void, c_int, c_int, *const c_void, c_int, c_int, *const c_void, *mut c_void, c_int, c_int,
+            c_int, c_int
+        ) -> c_int;
+    }
+}
 
 // The manual's enumerations: as it is (not transposed), the types, sums in f32, the library's own choice.
 const AS_IT_IS: c_int = 0;
@@ -71,72 +44,17 @@ const CHOOSE: c_int = -1;
 /// (`CUBLAS_TF32_TENSOR_OP_MATH`, or the variable `NVIDIA_TF32_OVERRIDE=1`).
 const FULL_F32: c_int = 0;
 
-const INSTALL: &str = "install the CUDA toolkit, or this library alone with `pip install nvidia-cublas` for the \
-                       python3 on your PATH";
+pub(super) const CUBLAS: Part = Part {
+    file: "cublas",
+    asks: doctor::Library::Cublas,
+    called: "cuBLAS",
+    missing: "there is no cuBLAS (libcublas.so), NVIDIA's matrix product to compare with; install the CUDA toolkit, or this \
+              library alone with `pip install nvidia-cublas` for the python3 on your PATH",
+    other: |driver| format!("the cuBLAS of CUDA {driver}"),
+};
 
-/// The library and the functions that the course calls.
-struct Functions {
-    create: Create,
-    destroy: Destroy,
-    set_stream: SetStream,
-    set_math_mode: SetMathMode,
-    sgemm: Sgemm,
-    gemm_ex: GemmEx,
-    /// The functions live as long as it.
-    #[allow(dead_code)] // only tests look into it
-    library: Library,
-}
-
-impl Functions {
-    fn load() -> Result<Self> {
-        let driver = toolkit::driver_version().map(|version| version / 1000);
-        let library = match toolkit::load("cublas", driver, version) {
-            Ok(found) => found.library,
-            Err(absent) => return Err(Error::Message(why(&absent, driver))),
-        };
-        Ok(Self {
-            create: function(&library, "cublasCreate_v2")?,
-            destroy: function(&library, "cublasDestroy_v2")?,
-            set_stream: function(&library, "cublasSetStream_v2")?,
-            set_math_mode: function(&library, "cublasSetMathMode")?,
-            sgemm: function(&library, "cublasSgemm_v2")?,
-            gemm_ex: function(&library, "cublasGemmEx")?,
-            library,
-        })
-    }
-}
-
-/// The major version that a loaded library says it has.
-fn version(library: &Library) -> Option<u32> {
-    let mut major: c_int = 0;
-    // SAFETY: cublasStatus_t cublasGetProperty(libraryPropertyType, int *), by the manual; MAJOR_VERSION is 0.
-    let status = unsafe {
-        let call = library
-            .get::<unsafe extern "C" fn(c_int, *mut c_int) -> c_int>(b"cublasGetProperty\0")
-            .ok()?;
-        call(0, &raw mut major)
-    };
-    (status == 0).then(|| u32::try_from(major).ok())?
-}
-
-/// Why there is no cuBLAS for a driver of this major version.
-fn why(absent: &Absent, driver: Option<u32>) -> String {
-    match (absent, driver) {
-        (Absent::TooNew(version), Some(driver)) => format!(
-            "cuBLAS is here only for CUDA {version}, and the NVIDIA driver speaks CUDA {driver}; install a newer driver \
-             (https://www.nvidia.com/drivers), or the cuBLAS of CUDA {driver}"
-        ),
-        _ => format!(
-            "there is no cuBLAS (libcublas.so), NVIDIA's matrix product to compare with; {INSTALL}"
-        ),
-    }
-}
-
-fn function<F: Copy>(library: &Library, name: &str) -> Result<F> {
-    // SAFETY: `F` is the function's type by cuBLAS's manual, stated in `Functions`.
-    unsafe { library.get::<F>(name.as_bytes()) }.map(|symbol| *symbol).map_err(|_| {
-        Error::message(format!("this cuBLAS has no {name}; the course needs that of CUDA 12 or 13"))
-    })
+fn load() -> Result<Functions> {
+    Functions::of(CUBLAS.load()?.library).map_err(Error::Message)
 }
 
 /// A status of cuBLAS in words (`cublasStatus_t`).
@@ -207,7 +125,7 @@ impl<'c> Cublas<'c> {
     /// # Errors
     /// A message if there is no such library, or if it does not start.
     pub fn new(cuda: &'c Cuda) -> Result<Self> {
-        let functions = Functions::load()?;
+        let functions = load()?;
         cuda.bind()?;
         let mut handle: Handle = ptr::null_mut();
         // SAFETY: the GPU's context is current; cuBLAS writes one pointer.
@@ -322,42 +240,19 @@ impl<'c> Cublas<'c> {
 /// # Errors
 /// That message.
 pub fn available() -> Result<()> {
-    Functions::load().map(|_| ())
+    load().map(drop)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{Gpu, read_all, testing, write_all};
-    use half::bf16;
-    use lab::testing::{Tool, need};
 
     #[test]
     fn loads_or_says_what_is_missing() {
-        match available() {
-            Ok(()) => {
-                // All functions are there. Without a GPU the library starts no handle, and must report it.
-                let functions = Functions::load().unwrap();
-                let names = ["cublasCreate_v2", "cublasSgemm_v2"];
-                for name in names {
-                    assert!(function::<Create>(&functions.library, name).is_ok());
-                }
-                let error = function::<Create>(&functions.library, "cublasNoSuch").unwrap_err();
-                assert!(error.to_string().contains("has no cublasNoSuch"), "{error}");
-            }
-            Err(error) => {
-                let error = error.to_string();
-                assert!(error.contains("libcublas") && error.contains("install"), "{error}");
-            }
+        if let Err(error) = available() {
+            let error = error.to_string();
+            assert!(error.contains("libcublas") && error.contains("install"), "{error}");
         }
-    }
-
-    #[test]
-    fn what_is_missing_is_told_with_the_way_out() {
-        let text = why(&Absent::Missing, None);
-        assert!(text.contains("libcublas") && text.contains("install"), "{text}");
-        let text = why(&Absent::TooNew(13), Some(12));
-        assert!(text.contains("for CUDA 13") && text.contains("speaks CUDA 12"), "{text}");
     }
 
     #[test]
@@ -377,46 +272,6 @@ mod tests {
         for shape in [Shape::new(1 << 31, 1, 1), Shape::new(1, 1, 1 << 40)] {
             let error = Lengths::new(shape, 4).unwrap_err().to_string();
             assert!(error.contains("31 bits"), "{error}");
-        }
-    }
-
-    /// On a machine with an NVIDIA GPU and cuBLAS: both products against f64, on lengths that differ.
-    #[test]
-    fn products_equal_the_reference_where_there_is_a_gpu() {
-        let Some(cuda) = testing::cuda() else { return };
-        let Some(()) = need(Tool::Cublas, available()) else { return };
-        let cuda = cuda.as_cuda().unwrap();
-        let cublas = Cublas::new(cuda).unwrap();
-        for (m, k, n) in [(1, 1, 1), (3, 5, 7), (130, 67, 201), (0, 3, 2), (64, 256, 128)] {
-            // Small whole numbers: exact in bf16, and their sums in f32.
-            let a: Vec<f32> = (0..m * k).map(|i| (i * 7 % 11) as f32 - 5.0).collect();
-            let b: Vec<f32> = (0..k * n).map(|i| (i * 5 % 13) as f32 - 6.0).collect();
-            let wanted: Vec<f32> = (0..m * n)
-                .map(|at| (0..k).map(|p| a[at / n * k + p] * b[p * n + at % n]).sum())
-                .collect();
-            let buffer = |bytes| cuda.alloc(bytes).unwrap();
-            let (on_a, on_b, on_c) = (buffer(4 * m * k), buffer(4 * k * n), buffer(4 * m * n));
-            for in_bf16 in [false, true] {
-                write_all(cuda, &on_c, &vec![f32::NAN; m * n]).unwrap();
-                if in_bf16 {
-                    let short = |x: &[f32]| -> Vec<u16> {
-                        x.iter().map(|&x| bf16::from_f32(x).to_bits()).collect()
-                    };
-                    write_all(cuda, &on_a, &short(&a)).unwrap();
-                    write_all(cuda, &on_b, &short(&b)).unwrap();
-                    cublas.gemm_bf16(&on_a, &on_b, &on_c, Shape::new(m, k, n)).unwrap();
-                } else {
-                    write_all(cuda, &on_a, &a).unwrap();
-                    write_all(cuda, &on_b, &b).unwrap();
-                    cublas.sgemm(&on_a, &on_b, &on_c, Shape::new(m, k, n)).unwrap();
-                }
-                assert_eq!(read_all::<f32>(cuda, &on_c, m * n).unwrap(), wanted);
-            }
-            if m > 0 {
-                let longer = Shape::new(m, k, n + 1);
-                let error = cublas.sgemm(&on_a, &on_b, &on_c, longer).unwrap_err().to_string();
-                assert!(error.contains("B needs"), "{error}");
-            }
         }
     }
 }

@@ -3,8 +3,9 @@
 //! It is loaded by hand, in a version that the driver understands, from wherever [`toolkit`] finds it.
 //! Source: NVRTC documentation, CUDA 13.0.
 
-use super::toolkit::{self, Absent};
-use crate::{Error, Result};
+use super::toolkit::{self, Part};
+use crate::{Error, Result, library};
+use lab::doctor;
 use libloading::Library;
 use std::{
     collections::HashMap,
@@ -21,16 +22,28 @@ use std::{
 };
 
 type Program = *mut c_void;
-type Create = unsafe extern "C" fn(
-    *mut Program,
-    *const c_char,
-    *const c_char,
-    c_int,
-    *const *const c_char,
-    *const *const c_char,
-) -> c_int;
-type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
-type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
+/// Tells how many bytes NVRTC holds for a program.
+type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
+/// Copies them.
+type Fetch = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
+type Texts = *const *const c_char;
+
+library! {
+    struct Functions of "NVRTC", "that of CUDA 12 or 13" {
+        count_archs = "nvrtcGetNumSupportedArchs"(*mut c_int) -> c_int;
+        archs = "nvrtcGetSupportedArchs"(*mut c_int) -> c_int;
+        create = "nvrtcCreateProgram"(*mut Program, *const c_char, *const c_char, c_int, Texts, Texts) -> c_int;
+        compile = "nvrtcCompileProgram"(Program, c_int, Texts) -> c_int;
+        destroy = "nvrtcDestroyProgram"(*mut Program) -> c_int;
+        log_size = "nvrtcGetProgramLogSize"(Program, *mut usize) -> c_int;
+        log = "nvrtcGetProgramLog"(Program, *mut c_char) -> c_int;
+        ptx_size = "nvrtcGetPTXSize"(Program, *mut usize) -> c_int;
+        ptx = "nvrtcGetPTX"(Program, *mut c_char) -> c_int;
+        cubin_size = "nvrtcGetCUBINSize"(Program, *mut usize) -> c_int;
+        cubin = "nvrtcGetCUBIN"(Program, *mut c_char) -> c_int;
+        error_string = "nvrtcGetErrorString"(c_int) -> *const c_char;
+    }
+}
 
 /// Machine code that this program has compiled, by everything that it depends on.
 static IMAGES: Mutex<Option<HashMap<String, Arc<[u8]>>>> = Mutex::new(None);
@@ -67,55 +80,29 @@ fn keep(file: &Path, image: &[u8]) {
 
 /// NVRTC, loaded.
 pub struct Nvrtc {
-    library: Library,
+    functions: Functions,
     /// A second part, which NVRTC asks the system for by name when it compiles: in a folder that the system does not
     /// know it is found because it is loaded already.
     _builtins: Vec<Library>,
     /// Folders with the headers of its toolkit; empty where only the library is installed.
     includes: Vec<PathBuf>,
     /// As it says itself.
-    version: Option<(c_int, c_int)>,
+    version: Option<String>,
 }
 
-const INSTALL: &str = "install the CUDA toolkit, or its compiler alone with `pip install nvidia-cuda-nvrtc \
-                       nvidia-cuda-runtime nvidia-cuda-cccl` for the python3 on your PATH";
-
-/// The major version that a loaded library says it has.
-fn version(library: &Library) -> Option<u32> {
-    versions(library).and_then(|(major, _)| u32::try_from(major).ok())
-}
-
-/// Its major and its minor version.
-fn versions(library: &Library) -> Option<(c_int, c_int)> {
-    let (mut major, mut minor): (c_int, c_int) = (0, 0);
-    // SAFETY: nvrtcResult nvrtcVersion(int *major, int *minor), by the manual.
-    let status = unsafe {
-        let call = library
-            .get::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(b"nvrtcVersion\0")
-            .ok()?;
-        call(&raw mut major, &raw mut minor)
-    };
-    (status == 0).then_some((major, minor))
-}
-
-/// Why there is no NVRTC for a driver of this major version.
-fn why(absent: &Absent, driver: Option<u32>) -> String {
-    match (absent, driver) {
-        (Absent::TooNew(version), Some(driver)) => {
-            // The packages of CUDA 12 have it in their names, later ones have not.
-            let package = match driver {
-                ..=12 => format!("nvidia-cuda-nvrtc-cu{driver}"),
-                _ => format!("nvidia-cuda-nvrtc=={driver}.*"),
-            };
-            format!(
-                "NVRTC, which compiles CUDA kernels, is here only for CUDA {version}, and the NVIDIA driver speaks \
-                 CUDA {driver}; install a newer driver (https://www.nvidia.com/drivers), or `pip install \
-                 '{package}'`"
-            )
-        }
-        _ => format!("there is no NVRTC (libnvrtc.so), which compiles CUDA kernels; {INSTALL}"),
-    }
-}
+/// How it is looked for. The packages of CUDA 12 have the number in their names, later ones have not.
+pub(super) const NVRTC: Part = Part {
+    file: "nvrtc",
+    asks: doctor::Library::Nvrtc,
+    called: "NVRTC, which compiles CUDA kernels,",
+    missing: "there is no NVRTC (libnvrtc.so), which compiles CUDA kernels; install the CUDA toolkit, or its compiler \
+              alone with `pip install nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-cccl` for the python3 on your \
+              PATH",
+    other: |driver| match driver {
+        ..=12 => format!("`pip install 'nvidia-cuda-nvrtc-cu{driver}'`"),
+        _ => format!("`pip install 'nvidia-cuda-nvrtc=={driver}.*'`"),
+    },
+};
 
 impl Nvrtc {
     /// Looks for NVRTC and loads it.
@@ -123,32 +110,17 @@ impl Nvrtc {
     /// # Errors
     /// A message if there is none, or none that the driver understands.
     pub fn load() -> Result<Self> {
-        let driver = toolkit::driver_version().map(|version| version / 1000);
-        match toolkit::load("nvrtc", driver, version) {
-            Ok(found) => {
-                let builtins = found.beside.iter().filter(|path| {
-                    let name = path.file_name().unwrap_or_default().to_string_lossy();
-                    name.starts_with("libnvrtc-builtins.so")
-                });
-                Ok(Self {
-                    // SAFETY: NVIDIA's libraries do nothing harmful when they are loaded.
-                    _builtins: builtins.filter_map(|p| unsafe { Library::new(p) }.ok()).collect(),
-                    version: versions(&found.library),
-                    includes: toolkit::includes(found.root.as_deref(), found.major),
-                    library: found.library,
-                })
-            }
-            Err(absent) => Err(Error::Message(why(&absent, driver))),
-        }
-    }
-
-    /// A function of the library.
-    fn call<F: Copy>(&self, name: &str) -> Result<F> {
-        // SAFETY: `F` is the function's type by NVRTC's manual, stated where it is called.
-        unsafe { self.library.get::<F>(name.as_bytes()) }.map(|symbol| *symbol).map_err(|_| {
-            Error::message(format!(
-                "this NVRTC has no {name}; the course needs that of CUDA 12 or 13"
-            ))
+        let found = NVRTC.load()?;
+        let builtins = found.beside.iter().filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("libnvrtc-builtins.so")
+        });
+        Ok(Self {
+            // SAFETY: NVIDIA's libraries do nothing harmful when they are loaded.
+            _builtins: builtins.filter_map(|path| unsafe { Library::new(path) }.ok()).collect(),
+            version: found.version,
+            includes: toolkit::includes(found.root.as_deref(), found.major),
+            functions: Functions::of(found.library).map_err(Error::Message)?,
         })
     }
 
@@ -165,18 +137,15 @@ impl Nvrtc {
 
     /// The compute capabilities that it compiles for, as `90`. None where it does not tell.
     fn known(&self) -> Vec<c_int> {
-        type Fill = unsafe extern "C" fn(*mut c_int) -> c_int;
-        let count = self.call::<Fill>("nvrtcGetNumSupportedArchs");
-        let fill = self.call::<Fill>("nvrtcGetSupportedArchs");
-        let (Ok(count), Ok(fill)) = (count, fill) else { return Vec::new() };
         let mut many = 0;
         // SAFETY: nvrtcResult nvrtcGetNumSupportedArchs(int *numArchs), by the manual.
-        if unsafe { count(&raw mut many) } != 0 {
+        if unsafe { (self.functions.count_archs)(&raw mut many) } != 0 {
             return Vec::new();
         }
         let mut known = vec![0; many.max(0) as usize];
         // SAFETY: nvrtcResult nvrtcGetSupportedArchs(int *supportedArchs): as many as it has said.
-        if unsafe { fill(known.as_mut_ptr()) } == 0 { known } else { Vec::new() }
+        let status = unsafe { (self.functions.archs)(known.as_mut_ptr()) };
+        if status == 0 { known } else { Vec::new() }
     }
 
     /// Compiles `source` for `target`, such as `sm_90`. Returns a cubin; for `compute_90`, PTX.
@@ -215,7 +184,7 @@ impl Nvrtc {
         let folder = env::var_os(FOLDER).filter(|_| target.starts_with("sm"));
         let file = folder.map(|folder| {
             let mut hash = DefaultHasher::new();
-            (&key, self.version).hash(&mut hash);
+            (&key, &self.version).hash(&mut hash);
             PathBuf::from(folder).join(format!("{entry}-{target}-{:016x}.cubin", hash.finish()))
         });
         let at_hand = file.as_deref().filter(|_| !FRESH.load(Ordering::Relaxed)).and_then(kept);
@@ -254,10 +223,7 @@ impl Nvrtc {
         let source = CString::new(source).map_err(zero)?;
         let name = CString::new(format!("{entry}.cu")).map_err(zero)?;
 
-        let create: Create = self.call("nvrtcCreateProgram")?;
-        let compile: Compile = self.call("nvrtcCompileProgram")?;
-        let destroy: Destroy = self.call("nvrtcDestroyProgram")?;
-
+        let Functions { create, compile, destroy, .. } = &self.functions;
         let mut program: Program = ptr::null_mut();
         // SAFETY: both texts end with a zero byte and outlive the call; there are no headers.
         let made = unsafe {
@@ -266,14 +232,14 @@ impl Nvrtc {
         self.check(made, "take the source of a kernel")?;
         // SAFETY: `program` was made above; the flags outlive the call.
         let compiled = unsafe { compile(program, flags.len() as c_int, flags.as_ptr()) };
-        let log = self.text(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog");
+        let log = self.text(program, self.functions.log_size, self.functions.log);
         let log = log.map(|log| String::from_utf8_lossy(&log).into_owned()).unwrap_or_default();
         let log = log.trim_end_matches(['\0', '\n']);
         let result = if compiled == 0 {
             let image = if target.starts_with("compute") {
-                self.text(program, "nvrtcGetPTXSize", "nvrtcGetPTX")
+                self.text(program, self.functions.ptx_size, self.functions.ptx)
             } else {
-                self.text(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN")
+                self.text(program, self.functions.cubin_size, self.functions.cubin)
             };
             image.map(|image| (image, log.to_owned()))
         } else {
@@ -293,9 +259,7 @@ impl Nvrtc {
     }
 
     /// Bytes that NVRTC holds for a program, by the two functions that tell their number and copy them.
-    fn text(&self, program: Program, size: &str, copy: &str) -> Result<Vec<u8>> {
-        let size: unsafe extern "C" fn(Program, *mut usize) -> c_int = self.call(size)?;
-        let copy: unsafe extern "C" fn(Program, *mut c_char) -> c_int = self.call(copy)?;
+    fn text(&self, program: Program, size: Size, copy: Fetch) -> Result<Vec<u8>> {
         let mut bytes = 0;
         // SAFETY: `program` is alive; NVRTC writes one number.
         self.check(unsafe { size(program, &raw mut bytes) }, "tell a size")?;
@@ -309,10 +273,8 @@ impl Nvrtc {
         if code == 0 {
             return Ok(());
         }
-        let said: unsafe extern "C" fn(c_int) -> *const c_char =
-            self.call("nvrtcGetErrorString")?;
         // SAFETY: NVRTC returns a text that lives as long as the library.
-        let said = unsafe { CStr::from_ptr(said(code)) }.to_string_lossy().into_owned();
+        let said = unsafe { CStr::from_ptr((self.functions.error_string)(code)) }.to_string_lossy();
         Err(Error::message(format!("NVRTC can't {what} ({said})")))
     }
 }
@@ -320,15 +282,6 @@ impl Nvrtc {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_missing_is_told_with_the_way_out() {
-        let text = why(&Absent::Missing, Some(12));
-        assert!(text.contains("there is no NVRTC") && text.contains("install"), "{text}");
-        let text = why(&Absent::TooNew(13), Some(12));
-        assert!(text.contains("only for CUDA 13") && text.contains("speaks CUDA 12"), "{text}");
-        assert!(text.contains("nvidia-cuda-nvrtc-cu12"), "{text}");
-    }
 
     #[test]
     fn machine_code_is_kept_in_a_file_and_nothing_else_is_taken_for_it() {

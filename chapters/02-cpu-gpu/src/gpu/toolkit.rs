@@ -1,29 +1,67 @@
 //! NVIDIA's libraries, loaded from wherever [`lab::toolkit`] finds them in a version that fits the driver, and the
 //! headers that belong to them.
 
-use cudarc::driver::sys::{self, CUresult};
-use lab::toolkit::{LIBRARIES, roots, sorted};
+use crate::{Error, Result};
+use lab::{
+    doctor::{self, driver_version},
+    toolkit::{LIBRARIES, roots, sorted},
+};
 use libloading::Library;
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
+/// The functions that the course calls of a library, each declared once: a table of fields with the symbol and its type by
+/// the library's manual. `of` names the library, and the string behind it the versions that have all of them.
+#[macro_export]
+macro_rules! library {
+    ($(#[$meta:meta])* $vis:vis struct $Functions:ident of $name:literal, $versions:literal {
+        $($(#[$doc:meta])* $field:ident = $symbol:literal($($arg:ty),*) -> $ret:ty;)*
+    }) => {
+        $(#[$meta])*
+        $vis struct $Functions {
+            $($(#[$doc])* $field: unsafe extern "C" fn($($arg),*) -> $ret,)*
+            /// They live as long as it.
+            _library: ::libloading::Library,
+        }
+
+        impl $Functions {
+            /// Or a message that names the first one that the library lacks.
+            fn of(library: ::libloading::Library) -> ::std::result::Result<Self, String> {
+                Ok(Self {
+                    $($field: {
+                        let symbol = $symbol;
+                        // SAFETY: the field has the function's type by the library's manual.
+                        let found = unsafe { library.get(symbol.as_bytes()) };
+                        *found.map_err(|_| {
+                            concat!("this ", $name, " has no ", $symbol, "; the course needs ", $versions)
+                        })?
+                    },)*
+                    _library: library,
+                })
+            }
+        }
+    };
+}
+
 /// The newest major version of CUDA that is asked for by name; others are found in the folders of [`roots`].
 const NEWEST: u32 = 15;
 /// The oldest major version that the course works with.
 const OLDEST: u32 = 12;
 
-/// The version of CUDA that the driver speaks, as 1000·major + 10·minor; `None` without a driver.
-pub(super) fn driver_version() -> Option<u32> {
-    // SAFETY: it only looks whether the library can be loaded.
-    if !unsafe { sys::is_culib_present() } {
-        return None;
-    }
-    let mut version = 0;
-    // SAFETY: the driver writes one number; this call may come before all others.
-    let code = unsafe { sys::cuDriverGetVersion(&raw mut version) };
-    (code == CUresult::CUDA_SUCCESS).then(|| u32::try_from(version).ok())?
+/// A library of NVIDIA's toolkit: how it is looked for, and what is said where there is none.
+pub struct Part {
+    /// `nvrtc` of `libnvrtc.so.13`.
+    pub file: &'static str,
+    /// What asks a file that has been loaded for its version.
+    pub asks: doctor::Library,
+    /// Its name in a sentence, and what it is for.
+    pub called: &'static str,
+    /// Where there is none: that, and the way out.
+    pub missing: &'static str,
+    /// What would do for a driver of this major version of CUDA.
+    pub other: fn(u32) -> String,
 }
 
 /// The files that may be this library (`nvrtc`, `cublas`), each with the major version that its name tells: names for
@@ -63,6 +101,8 @@ fn candidates(name: &str, roots: &[PathBuf]) -> Vec<(PathBuf, Option<u32>)> {
 pub struct Found {
     /// It.
     pub library: Library,
+    /// Its version, as it says itself.
+    pub version: Option<String>,
     /// Its major version of CUDA, as far as it tells.
     pub major: Option<u32>,
     /// The toolkit's folder, if it was found in one.
@@ -73,40 +113,56 @@ pub struct Found {
 
 /// Why a library can't be used.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Absent {
+enum Absent {
     /// No file of it loads.
     Missing,
     /// It is there, but of this major version, which is too new for the driver.
     TooNew(u32),
 }
 
-/// Loads `lib{name}` of the newest version that the driver understands: `newest` is the driver's major version of CUDA,
-/// `None` on a machine without a driver. `version` asks a loaded library for its own.
-///
-/// # Errors
-/// What is wrong with the files that were found.
-pub fn load(
-    name: &str,
-    newest: Option<u32>,
-    version: fn(&Library) -> Option<u32>,
-) -> Result<Found, Absent> {
-    let roots = roots();
-    let mut absent = Absent::Missing;
-    for (path, major) in candidates(name, &roots) {
-        let too_new = |major: Option<u32>| major.filter(|major| newest.is_some_and(|n| *major > n));
-        // A file that is too new by its name is loaded only to see whether it is one at all.
-        // SAFETY: NVIDIA's libraries do nothing harmful when they are loaded.
-        let Ok(library) = (unsafe { Library::new(&path) }) else { continue };
-        let major = version(&library).or(major);
-        if let Some(major) = too_new(major) {
-            absent = Absent::TooNew(major);
-            continue;
-        }
-        let root = roots.iter().find(|root| path.starts_with(root)).cloned();
-        let beside = root.as_ref().and(path.parent()).map(sorted).unwrap_or_default();
-        return Ok(Found { library, major, root, beside });
+impl Part {
+    /// Loads the newest version that the driver understands; any on a machine without a driver.
+    ///
+    /// # Errors
+    /// What is wrong with the files that were found.
+    pub fn load(&self) -> Result<Found> {
+        let driver = driver_version().map(|version| version / 1000);
+        self.newest(driver).map_err(|absent| Error::Message(self.why(&absent, driver)))
     }
-    Err(absent)
+
+    fn newest(&self, driver: Option<u32>) -> Result<Found, Absent> {
+        let roots = roots();
+        let mut absent = Absent::Missing;
+        for (path, major) in candidates(self.file, &roots) {
+            // A file that is too new by its name is loaded only to see whether it is one at all.
+            // SAFETY: NVIDIA's libraries do nothing harmful when they are loaded.
+            let Ok(library) = (unsafe { Library::new(&path) }) else { continue };
+            let version = self.asks.version(&library);
+            let said = version.as_ref().and_then(|version| version.split('.').next()?.parse().ok());
+            let major = said.or(major);
+            if let Some(major) = major.filter(|major| driver.is_some_and(|most| *major > most)) {
+                absent = Absent::TooNew(major);
+                continue;
+            }
+            let root = roots.iter().find(|root| path.starts_with(root)).cloned();
+            let beside = root.as_ref().and(path.parent()).map(sorted).unwrap_or_default();
+            return Ok(Found { library, version, major, root, beside });
+        }
+        Err(absent)
+    }
+
+    /// Why there is none for a driver of this major version.
+    fn why(&self, absent: &Absent, driver: Option<u32>) -> String {
+        let (Absent::TooNew(version), Some(driver)) = (absent, driver) else {
+            return self.missing.to_owned();
+        };
+        format!(
+            "{} is here only for CUDA {version}, and the NVIDIA driver speaks CUDA {driver}; install a newer driver \
+             (https://www.nvidia.com/drivers), or {}",
+            self.called,
+            (self.other)(driver)
+        )
+    }
 }
 
 /// The folders with headers for NVRTC of this version: those of the toolkit that it was found in first, and none that
@@ -143,6 +199,7 @@ fn version_of_headers(folder: &Path) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::{cublas::CUBLAS, nvrtc::NVRTC};
 
     fn touch(path: &Path) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -176,10 +233,38 @@ mod tests {
         );
     }
 
+    library! {
+        #[allow(dead_code, reason = "it is not there")]
+        struct Gone of "library", "version 2" {
+            none = "no_such_function"() -> ();
+        }
+    }
+
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_file_that_is_no_library_counts_as_missing() {
-        assert_eq!(load("no-such-library", None, |_| None).err(), Some(Absent::Missing));
+    fn what_is_missing_is_told_with_the_way_out() {
+        let nobody = Part { file: "no-such-library", ..NVRTC };
+        assert_eq!(nobody.newest(None).err(), Some(Absent::Missing));
+        for (part, absent, words) in [
+            (NVRTC, Absent::Missing, ["there is no NVRTC", "install", "libnvrtc"]),
+            (
+                NVRTC,
+                Absent::TooNew(13),
+                ["for CUDA 13", "speaks CUDA 12", "nvidia-cuda-nvrtc-cu12"],
+            ),
+            (CUBLAS, Absent::Missing, ["there is no cuBLAS", "install", "libcublas"]),
+            (
+                CUBLAS,
+                Absent::TooNew(13),
+                ["for CUDA 13", "speaks CUDA 12", "the cuBLAS of CUDA 12"],
+            ),
+        ] {
+            let text = part.why(&absent, Some(12));
+            assert!(words.iter().all(|word| text.contains(word)), "{text}");
+        }
+        let this = libloading::os::unix::Library::this();
+        let why = Gone::of(this.into()).err().unwrap();
+        assert_eq!(why, "this library has no no_such_function; the course needs version 2");
     }
 
     #[test]

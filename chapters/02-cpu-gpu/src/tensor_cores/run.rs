@@ -7,6 +7,7 @@ use super::{
 use crate::{
     Error, Result,
     gpu::{Arg, Buffer, Gpu, Kernel, Launch, cuda::Cuda, read_all, write_all},
+    ladder::{check_lengths, fastest},
     verify::{self, Problem, Verdict},
 };
 use matmul::Shape;
@@ -50,13 +51,7 @@ impl CudaInputs {
     /// If a length is not the shape's, or the GPU has no room.
     pub fn new(gpu: &Cuda, rung: CudaRung, a: &[f32], b: &[f32], shape: Shape) -> Result<Self> {
         let Shape { m, k, n } = shape;
-        for (name, len, rows, columns) in [("A", a.len(), m, k), ("B", b.len(), k, n)] {
-            if Some(len) != rows.checked_mul(columns) {
-                return Err(Error::message(format!(
-                    "{name} should have {rows}×{columns} elements and has {len}"
-                )));
-            }
-        }
+        check_lengths(a, b, shape)?;
         let (buffers, padded) = if rung.bf16() {
             let (a, b) = (Padded::new(a, m, k), Padded::new(b, k, n));
             let buffer = |matrix: &Padded| {
@@ -153,44 +148,29 @@ impl CudaKernel {
         let launch = plan.launch();
         let other =
             || Error::message(format!("the inputs are not made for `{}`", self.rung.name()));
-        match (self.rung, &inputs.form) {
+        let (mut strides, mut maps, more);
+        let ab = match (self.rung, &inputs.form) {
             (CudaRung::AsyncCopy(_), Form::Plain) => {
-                let mut args =
-                    [at(&mut a), at(&mut b), at(&mut c), at(&mut m), at(&mut n), at(&mut k)];
-                // SAFETY: two pointers to inputs, one to the output, three numbers, as in `async_copy.cu`.
-                unsafe { gpu.launch_raw(&self.kernel, launch, &mut args) }
+                more = Vec::new();
+                [at(&mut a), at(&mut b)]
             }
-            (CudaRung::Wmma, Form::Strides(strides)) => {
-                let [mut lda, mut ldb] = *strides;
-                let mut args = [
-                    at(&mut a),
-                    at(&mut b),
-                    at(&mut c),
-                    at(&mut m),
-                    at(&mut n),
-                    at(&mut k),
-                    at(&mut lda),
-                    at(&mut ldb),
-                ];
-                // SAFETY: as above, and two strides, as in `wmma.cu`.
-                unsafe { gpu.launch_raw(&self.kernel, launch, &mut args) }
+            (CudaRung::Wmma, Form::Strides(both)) => {
+                strides = *both;
+                more = strides.each_mut().map(at).to_vec();
+                [at(&mut a), at(&mut b)]
             }
-            (CudaRung::Wgmma, Form::Maps(maps)) => {
-                let [mut map_a, mut map_b] = **maps;
-                let mut args = [
-                    at(&mut map_a),
-                    at(&mut map_b),
-                    at(&mut c),
-                    at(&mut m),
-                    at(&mut n),
-                    at(&mut k),
-                    at(&mut ran),
-                ];
-                // SAFETY: two descriptors by value, a pointer, three numbers and a pointer, as in `wgmma.cu`.
-                unsafe { gpu.launch_raw(&self.kernel, launch, &mut args) }
+            (CudaRung::Wgmma, Form::Maps(both)) => {
+                maps = **both;
+                more = vec![at(&mut ran)];
+                maps.each_mut().map(at)
             }
-            _ => Err(other()),
-        }
+            _ => return Err(other()),
+        };
+        let numbers = [at(&mut c), at(&mut m), at(&mut n), at(&mut k)];
+        let mut args = [&ab[..], &numbers, &more].concat();
+        // SAFETY: as the kernels' files have them: A and B by their addresses, in `wgmma.cu` by descriptors; a pointer to
+        // the output, three numbers; in `wmma.cu` two strides, in `wgmma.cu` a pointer.
+        unsafe { gpu.launch_raw(&self.kernel, launch, &mut args) }
     }
 
     /// Waits, and makes sure that the kernel was one for this GPU: `wgmma.cu` compiled for another does nothing.
@@ -255,14 +235,8 @@ pub fn tune(gpu: &Cuda, inputs: &CudaInputs, shape: Shape) -> Result<Vec<(CudaTi
     let c = gpu.alloc((4 * shape.m * shape.n).max(16))?;
     let time = |tiles| {
         let compiled = CudaRung::AsyncCopy(tiles).compile(gpu, shape)?;
-        let mut launch = || compiled.launch(gpu, inputs, Arg::Buffer(&c));
-        launch()?;
-        gpu.finish()?;
-        let mut fastest = f64::INFINITY;
-        for _ in 0..3 {
-            fastest = fastest.min(gpu.seconds(&mut launch)?);
-        }
-        Ok::<_, Error>((tiles, fastest))
+        let launch = || compiled.launch(gpu, inputs, Arg::Buffer(&c));
+        Ok::<_, Error>((tiles, fastest(gpu, launch)?))
     };
     let (mut timed, mut refused) = (Vec::new(), None);
     for tiles in CudaTiles::fitting(gpu.about().shared_memory) {
@@ -275,90 +249,5 @@ pub fn tune(gpu: &Cuda, inputs: &CudaInputs, shape: Shape) -> Result<Vec<(CudaTi
     match refused {
         Some(error) if timed.is_empty() => Err(error),
         _ => Ok(timed),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::gpu::testing;
-
-    /// Runs `test` on an NVIDIA GPU, where there is one.
-    fn on_a_gpu(test: impl FnOnce(&Cuda)) {
-        let Some(gpu) = testing::cuda() else { return };
-        test(gpu.as_cuda().expect("`cuda` is driven by CUDA"));
-    }
-
-    const SHAPES: [(usize, usize, usize); 12] = [
-        (1, 1, 1),
-        (5, 0, 7),
-        (128, 64, 256),
-        (132, 36, 260),
-        (131, 77, 259),
-        (257, 100, 8),
-        (129, 400, 9),
-        (1000, 1000, 1000),
-        (1023, 1025, 1027),
-        (2, 8192, 3),
-        (3000, 5, 2500),
-        (2048, 2048, 2048),
-    ];
-
-    #[test]
-    fn every_rung_is_right_on_a_gpu() {
-        on_a_gpu(|gpu| {
-            for rung in CudaRung::ALL.map(|rung| rung.fitting(gpu.about().shared_memory)) {
-                if let Err(why) = rung.runs_on(gpu.capability()) {
-                    eprintln!("left out: {why}");
-                    continue;
-                }
-                for (m, k, n) in SHAPES {
-                    let shape = Shape::new(m, k, n);
-                    let problem = if rung.bf16() {
-                        Problem::random_bf16(shape, 7)
-                    } else {
-                        Problem::random(shape, 7)
-                    };
-                    if let Err(fault) = check(gpu, rung, &problem).unwrap() {
-                        panic!("{} {shape:?}: {fault}", rung.name());
-                    }
-                    let c = product(gpu, rung, &problem.a, &problem.b, shape).unwrap();
-                    if let Err(fault) = problem.check(&c) {
-                        panic!("{} {shape:?} by `product`: {fault}", rung.name());
-                    }
-                }
-            }
-        });
-    }
-
-    #[test]
-    fn every_choice_of_tiles_is_right_on_a_gpu() {
-        on_a_gpu(|gpu| {
-            let shape = Shape::new(517, 260, 1028);
-            let problem = Problem::random(shape, 3);
-            let fitting = || CudaTiles::fitting(gpu.about().shared_memory);
-            for tiles in fitting() {
-                let verdict = check(gpu, CudaRung::AsyncCopy(tiles), &problem).unwrap();
-                assert!(verdict.is_ok(), "{}: {}", tiles.name(), verdict.unwrap_err());
-            }
-            let inputs =
-                CudaInputs::new(gpu, CudaRung::ALL[0], &problem.a, &problem.b, shape).unwrap();
-            let timed = tune(gpu, &inputs, shape).unwrap();
-            assert_eq!(timed.len(), fitting().count());
-            assert!(timed.is_sorted_by(|x, y| x.1 <= y.1) && timed[0].1 > 0.0);
-        });
-    }
-
-    #[test]
-    fn an_empty_c_and_wrong_lengths_are_no_panic_on_a_gpu() {
-        on_a_gpu(|gpu| {
-            for rung in CudaRung::ALL.map(|rung| rung.fitting(gpu.about().shared_memory)) {
-                if rung.runs_on(gpu.capability()).is_ok() {
-                    assert!(product(gpu, rung, &[], &[], Shape::new(0, 0, 5)).unwrap().is_empty());
-                    let error = product(gpu, rung, &[1.0], &[], Shape::new(1, 2, 0)).unwrap_err();
-                    assert!(error.to_string().contains("A should have 1×2"), "{error}");
-                }
-            }
-        });
     }
 }

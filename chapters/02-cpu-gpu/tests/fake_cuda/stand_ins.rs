@@ -58,11 +58,11 @@ pub fn build_driver(cxx: &str, into: &Path, more: &[&str]) {
     std::os::unix::fs::symlink("libcuda.so.1", into.join("libcuda.so")).unwrap();
 }
 
-/// The ignored test `name` as a program of its own, with the stand-ins of a folder and nothing else of CUDA or OpenCL
+/// The test `name` as a program of its own, with the stand-ins of a folder and nothing else of CUDA or OpenCL
 /// that this machine may have.
 pub fn program(name: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "--nocapture", name]);
+    command.args(["--include-ignored", "--exact", "--nocapture", name]);
     for name in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "HOME", "VIRTUAL_ENV", "CONDA_PREFIX"] {
         command.env_remove(name);
     }
@@ -90,7 +90,7 @@ pub fn passed(output: &Output) {
     assert!(output.status.success() && out.contains("1 passed"), "{out}\n{words}");
 }
 
-/// Whether this is such a program: a test that is only asked for by `--ignored` does nothing.
+/// Whether this is such a program.
 pub fn inside() -> bool {
     std::env::var_os("FAKE_CUDA").is_some()
 }

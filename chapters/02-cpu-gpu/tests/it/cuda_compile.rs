@@ -35,20 +35,17 @@ impl Variant {
 /// All of them: each rung with each of its tiles, for rows that are aligned and for others.
 pub fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
+    let mut add = |name, entry, source, options, suffix| {
+        all.push(Variant { name, entry, source, options, suffix });
+    };
     for rung in &LADDER {
         for tiles in rung.tiles {
             // Where rows are aligned, a kernel that asks for it is another one.
-            for wide in if rung.source.contains("WIDE") { 0_u32..2 } else { 1..2 } {
-                let defines = tiles.defines.iter().map(|(name, value)| (*name, value.to_string()));
-                let mut options: Vec<_> = defines.collect();
-                options.push(("WIDE", wide.to_string()));
-                all.push(Variant {
-                    name: format!("{} {} wide={wide}", rung.name, tiles.name),
-                    entry: rung.name,
-                    source: rung.source,
-                    options,
-                    suffix: "",
-                });
+            for wide in
+                [false, true].into_iter().filter(|wide| *wide || rung.source.contains("WIDE"))
+            {
+                let name = format!("{} {} wide={}", rung.name, tiles.name, u32::from(wide));
+                add(name, rung.name, rung.source, tiles.options(wide), "");
             }
         }
     }
@@ -63,22 +60,11 @@ pub fn variants() -> Vec<Variant> {
                 CudaRung::AsyncCopy(tiles) => format!(" {}", tiles.name()),
                 _ => String::new(),
             };
-            all.push(Variant {
-                name: format!("{}{tiles} n={n}", rung.name()),
-                entry: rung.name(),
-                source: rung.source(),
-                options,
-                suffix: rung.suffix(),
-            });
+            let name = format!("{}{tiles} n={n}", rung.name());
+            add(name, rung.name(), rung.source(), options, rung.suffix());
         }
     }
-    all.push(Variant {
-        name: "copy".to_owned(),
-        entry: "copy",
-        source: cpu_gpu::gpu::copying::SOURCE,
-        options: Vec::new(),
-        suffix: "",
-    });
+    add("copy".to_owned(), "copy", cpu_gpu::gpu::copying::SOURCE, Vec::new(), "");
     all
 }
 

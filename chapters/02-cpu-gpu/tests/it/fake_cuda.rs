@@ -4,21 +4,22 @@
 //!
 //! Where there is no C++ compiler (the variable `CXX`, c++, g++ or clang++), the tests are skipped.
 
-use crate::stand_ins::{self, compiler, count, inside};
+use crate::{
+    device::{cublas_multiplies, does_what_every_device_does, map, problem, rungs_are_right},
+    stand_ins::{self, compiler, count},
+};
 use cpu_gpu::{
     counters::Target,
     gpu::{
-        self, Api, Arg, Element, Gpu, Launch, copying, cublas::Cublas, devices, nvrtc,
-        nvrtc::Nvrtc, read_all, write_all,
+        self, Api, Arg, Element, Launch, copying, cublas::Cublas, devices, nvrtc, nvrtc::Nvrtc,
+        read_all, write_all,
     },
     ladder::LADDER,
     measured::experiments::ladder::{self, rungs},
-    tensor_cores::{self, CudaInputs, CudaRung, CudaTiles},
+    tensor_cores::{CudaInputs, CudaRung, CudaTiles},
     trial::{self, Trial},
     truck::{ProductTrip, Trip},
-    verify::Problem,
 };
-use half::bf16;
 use lab::{
     Budget, Device, Experiment, chapter,
     progress::Progress,
@@ -67,13 +68,19 @@ impl Fakes {
     }
 }
 
-/// Runs the ignored test `name` as a program of its own, with the stand-ins of a folder (`none`: none) and these
-/// variables.
+/// Runs the test that calls this once more, as a program of its own for each folder of stand-ins (`none`: none) and its
+/// variables. That program does what is `inside`.
 #[track_caller]
-fn run(name: &str, folder: &str, variables: &[(&str, &str)]) {
+fn alone<F: Fn()>(programs: &[(&str, &[(&str, &str)])], inside: F) {
+    if stand_ins::inside() {
+        return inside();
+    }
     let Some(fakes) = Fakes::get() else { return };
-    let name = format!("fake_cuda::{name}");
-    stand_ins::run(&name, &fakes.folder.path().join(folder), variables);
+    // `it::fake_cuda::TEST::{{closure}}`
+    let name = std::any::type_name::<F>().split("::").skip(1).take(2).collect::<Vec<_>>();
+    for (folder, variables) in programs {
+        stand_ins::run(&name.join("::"), &fakes.folder.path().join(folder), variables);
+    }
 }
 
 /// The one reason why CUDA can't be used here.
@@ -88,244 +95,159 @@ fn why() -> String {
     one
 }
 
-const MAP: &str =
-    concat!(include_str!("../../kernels/portable.h"), include_str!("../../kernels/map.cl"));
-
-fn map(gpu: &dyn Gpu, steps: u32) -> gpu::Kernel {
-    gpu.compile(MAP, &[("STEPS", steps.to_string())], "map").unwrap()
-}
-
 #[test]
 fn a_gpu_is_described_fed_and_given_back() {
-    run("inner_all", "all", &[("FAKE_GPUS", "2")]);
-}
+    alone(&[("all", &[("FAKE_GPUS", "2")])], || {
+        let found = devices().found;
+        let ids: Vec<&str> = found.iter().map(|about| about.id.as_str()).collect();
+        assert_eq!(ids, ["cuda", "cuda:1"]);
+        let about = &found[1];
+        assert_eq!((about.name.as_str(), about.driver.as_str()), ("Fake GPU 1", "CUDA 13.0"));
+        assert_eq!((about.compute_units, about.compute_capability), (132, Some((9, 0))));
+        assert_eq!((about.memory, about.shared_memory, about.max_block), (1 << 30, 232_448, 1024));
+        assert_eq!(about.clock_hz, Some(1.98e9));
+        assert_eq!(gpu::open_all().len(), 2);
 
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_all() {
-    if !inside() {
-        return;
-    }
-    let found = devices().found;
-    let ids: Vec<&str> = found.iter().map(|about| about.id.as_str()).collect();
-    assert_eq!(ids, ["cuda", "cuda:1"]);
-    let about = &found[1];
-    assert_eq!((about.name.as_str(), about.driver.as_str()), ("Fake GPU 1", "CUDA 13.0"));
-    assert_eq!((about.compute_units, about.compute_capability), (132, Some((9, 0))));
-    assert_eq!((about.memory, about.shared_memory, about.max_block), (1 << 30, 232_448, 1024));
-    assert_eq!(about.clock_hz, Some(1.98e9));
-    assert_eq!(gpu::open_all().len(), 2);
+        let gpu = gpu::open("cuda").unwrap();
+        does_what_every_device_does(&*gpu);
 
-    let gpu = gpu::open("cuda").unwrap();
-    let once = map(&*gpu, 1);
-    for count in [0_usize, 1, 255, 256, 257, 1000] {
-        let (x, y) = (gpu.alloc(4 * count).unwrap(), gpu.alloc(4 * count + 4).unwrap());
-        let values: Vec<f32> = (0..count).map(|i| i as f32).collect();
-        write_all(&*gpu, &x, &values).unwrap();
-        write_all(&*gpu, &y, &vec![-1.0_f32; count + 1]).unwrap();
-        let launch = Launch::new([count.div_ceil(256), 1], [256, 1]);
-        for (from, to) in [(&x, &y), (&y, &x), (&x, &y)] {
-            let args = [Arg::Buffer(from), Arg::Buffer(to), Arg::U32(count as u32)];
-            gpu.launch(&once, launch, &args).unwrap();
-        }
-        let got: Vec<f32> = read_all(&*gpu, &y, count + 1).unwrap();
-        let mut wanted: Vec<f32> =
-            values.iter().map(|x| (0..3).fold(*x, |v, _| v * 0.5 + 1.0)).collect();
-        wanted.push(-1.0); // nothing is written beyond the end
-        assert_eq!(got, wanted);
-    }
+        // An f32.
+        let source = "KERNEL void scale(GLOBAL const float *x, GLOBAL float *y, float factor)";
+        let scale = gpu.compile(source, &[], "scale").unwrap();
+        let [x, y] = [(); 2].map(|()| gpu.alloc(512).unwrap());
+        write_all(&*gpu, &x, &[64.0_f32, 65.0]).unwrap();
+        let args = [Arg::Buffer(&x), Arg::Buffer(&y), Arg::F32(-1.5)];
+        gpu.launch(&scale, Launch::new([1, 1], [2, 1]), &args).unwrap();
+        assert_eq!(read_all::<f32>(&*gpu, &y, 2).unwrap(), [-96.0, -97.5]);
 
-    // A part of a buffer, and an f32.
-    let source = "KERNEL void scale(GLOBAL const float *x, GLOBAL float *y, float factor)";
-    let scale = gpu.compile(source, &[], "scale").unwrap();
-    let (x, y) = (gpu.alloc(4 * 128).unwrap(), gpu.alloc(4 * 128).unwrap());
-    write_all(&*gpu, &x, &(0..128).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
-    let args = [Arg::Part { buffer: &x, offset: 256 }, Arg::Buffer(&y), Arg::F32(-1.5)];
-    gpu.launch(&scale, Launch::new([1, 1], [2, 1]), &args).unwrap();
-    assert_eq!(read_all::<f32>(&*gpu, &y, 2).unwrap(), [-96.0, -97.5]);
+        // Two kernels of 2 ms and the second event, which takes a quarter.
+        let args = [Arg::Buffer(&x), Arg::Buffer(&y), Arg::F32(1.0)];
+        let mut twice = || {
+            gpu.launch(&scale, Launch::new([1, 1], [2, 1]), &args)?;
+            gpu.launch(&scale, Launch::new([1, 1], [2, 1]), &args)
+        };
+        let seconds = gpu.seconds(&mut twice).unwrap();
+        assert!((seconds - 4.25e-3).abs() < 1e-9, "{seconds}");
 
-    // Two kernels of 2 ms and the second event, which takes a quarter.
-    let args = [Arg::Buffer(&x), Arg::Buffer(&y), Arg::F32(1.0)];
-    let mut twice = || {
-        gpu.launch(&scale, Launch::new([1, 1], [2, 1]), &args)?;
-        gpu.launch(&scale, Launch::new([1, 1], [2, 1]), &args)
-    };
-    let seconds = gpu.seconds(&mut twice).unwrap();
-    assert!((seconds - 4.25e-3).abs() < 1e-9, "{seconds}");
-
-    // Dropped while they run: module, buffers and device wait for what is in the stream.
-    let z = gpu.alloc(512).unwrap();
-    let args = [Arg::Buffer(&x), Arg::Buffer(&z), Arg::F32(1.0)];
-    gpu.launch(&scale, Launch::new([1, 1], [2, 1]), &args).unwrap();
-    drop(scale);
-    gpu.launch(&once, Launch::new([1, 1], [2, 1]), &args).unwrap();
-    drop(z);
-    drop(gpu); // before its buffers
-    drop((x, y, once));
-    assert_eq!(count("libcuda.so", "fake_left\0"), 0, "not everything was given back");
-    assert_eq!(count("libnvrtc.so.13", "fake_programs_left\0"), 0);
-    assert!(count("libcuda.so", "fake_calls\0") > 100);
+        // Dropped while they run: module, buffers and device wait for what is in the stream.
+        let (z, once) = (gpu.alloc(512).unwrap(), map(&*gpu, 1));
+        let args = [Arg::Buffer(&x), Arg::Buffer(&z), Arg::F32(1.0)];
+        gpu.launch(&scale, Launch::new([1, 1], [2, 1]), &args).unwrap();
+        drop(scale);
+        gpu.launch(&once, Launch::new([1, 1], [2, 1]), &args).unwrap();
+        drop(z);
+        drop(gpu); // before its buffers
+        drop((x, y, once));
+        assert_eq!(count("libcuda.so", "fake_left\0"), 0, "not everything was given back");
+        assert_eq!(count("libnvrtc.so.13", "fake_programs_left\0"), 0);
+        assert!(count("libcuda.so", "fake_calls\0") > 100);
+    });
 }
 
 #[test]
 fn mistakes_on_a_gpu_get_a_sentence() {
-    run("inner_mistakes", "all", &[("FAKE_MEMORY", "100000")]);
-}
+    alone(&[("all", &[("FAKE_MEMORY", "100000")])], || {
+        let gpu = gpu::open("cuda").unwrap();
+        let kept = gpu.alloc(60_000).unwrap();
+        let Err(error) = gpu.alloc(60_000) else { panic!("there is not so much") };
+        let error = error.to_string();
+        assert!(
+            error.contains("Fake GPU 0 can't reserve 60000 bytes: it is out of memory"),
+            "{error}"
+        );
+        drop(kept);
+        let x = gpu.alloc(60_000).unwrap(); // and it goes on
 
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_mistakes() {
-    if !inside() {
-        return;
-    }
-    let gpu = gpu::open("cuda").unwrap();
-    let kept = gpu.alloc(60_000).unwrap();
-    let Err(error) = gpu.alloc(60_000) else { panic!("there is not so much") };
-    let error = error.to_string();
-    assert!(error.contains("Fake GPU 0 can't reserve 60000 bytes: it is out of memory"), "{error}");
-    drop(kept);
-    let x = gpu.alloc(60_000).unwrap(); // and it goes on
+        let Err(error) = gpu.compile("KERNEL oops", &[], "wrong") else { panic!("it compiles") };
+        let error = error.to_string();
+        assert!(error.contains("`wrong` does not compile for sm_90"), "{error}");
+        assert!(error.contains("wrong.cu(3): error: oops is undefined"), "{error}");
 
-    let Err(error) = gpu.compile("KERNEL oops", &[], "wrong") else { panic!("it compiles") };
-    let error = error.to_string();
-    assert!(error.contains("`wrong` does not compile for sm_90"), "{error}");
-    assert!(error.contains("wrong.cu(3): error: oops is undefined"), "{error}");
-    let Err(error) = gpu.compile(MAP, &[], "other") else { panic!("there is one") };
-    assert!(error.to_string().contains("no kernel `other`"), "{error}");
-
-    let kernel = map(&*gpu, 1);
-    let good = Launch::new([1, 1], [256, 1]);
-    let refused = |launch, args: &[Arg]| gpu.launch(&kernel, launch, args).unwrap_err().to_string();
-    let (a, n) = (Arg::Buffer(&x), Arg::U32(1));
-    for (launch, args, wanted) in [
-        (good, &[a, n][..], "`map` takes 3 arguments, not 2"),
-        (good, &[a, a, a], "argument 2 of `map` has 4 bytes, and it is given 8"),
-        (good, &[a, n, n], "argument 1 of `map` has 8 bytes, and it is given 4"),
-        (Launch::new([1, 1], [513, 1]), &[a, a, n], "it takes from 1 to 512"),
-        (Launch::new([1, 70_000], [1, 1]), &[a, a, n], "70000 blocks along y"),
-    ] {
-        let error = refused(launch, args);
-        assert!(error.contains(wanted), "{error}");
-    }
-    let cuda = gpu.as_cuda().unwrap();
-    assert!(cuda.allow_shared(&kernel, 232_448).is_ok());
-    let error = cuda.allow_shared(&kernel, 232_449).unwrap_err().to_string();
-    assert!(error.contains("wants 232449 bytes of shared memory"), "{error}");
-    gpu.launch(&kernel, good, &[a, a, n]).unwrap();
-    gpu.finish().unwrap();
+        let kernel = map(&*gpu, 1);
+        let good = Launch::new([1, 1], [256, 1]);
+        let refused =
+            |launch, args: &[Arg]| gpu.launch(&kernel, launch, args).unwrap_err().to_string();
+        let (a, n) = (Arg::Buffer(&x), Arg::U32(1));
+        for (launch, args, wanted) in [
+            (good, &[a, a, a][..], "argument 2 of `map` has 4 bytes, and it is given 8"),
+            (good, &[a, n, n], "argument 1 of `map` has 8 bytes, and it is given 4"),
+            (Launch::new([1, 1], [513, 1]), &[a, a, n], "it takes from 1 to 512"),
+            (Launch::new([1, 70_000], [1, 1]), &[a, a, n], "70000 blocks along y"),
+        ] {
+            let error = refused(launch, args);
+            assert!(error.contains(wanted), "{error}");
+        }
+        let cuda = gpu.as_cuda().unwrap();
+        assert!(cuda.allow_shared(&kernel, 232_448).is_ok());
+        let error = cuda.allow_shared(&kernel, 232_449).unwrap_err().to_string();
+        assert!(error.contains("wants 232449 bytes of shared memory"), "{error}");
+        gpu.launch(&kernel, good, &[a, a, n]).unwrap();
+        gpu.finish().unwrap();
+    });
 }
 
 #[test]
 fn products_by_cublas_equal_the_reference() {
-    run("inner_cublas", "all", &[]);
-}
-
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_cublas() {
-    if !inside() {
-        return;
-    }
-    let gpu = gpu::open("cuda").unwrap();
-    let cublas = Cublas::new(gpu.as_cuda().unwrap()).unwrap();
-    for (m, k, n) in [(1, 1, 1), (3, 5, 7), (17, 1, 2), (0, 3, 2), (2, 0, 3), (8, 16, 4)] {
-        // Small whole numbers: exact in bf16, and their sums in f32.
-        let a: Vec<f32> = (0..m * k).map(|i| (i * 7 % 11) as f32 - 5.0).collect();
-        let b: Vec<f32> = (0..k * n).map(|i| (i * 5 % 13) as f32 - 6.0).collect();
-        let wanted: Vec<f32> = (0..m * n)
-            .map(|at| (0..k).map(|p| a[at / n * k + p] * b[p * n + at % n]).sum())
-            .collect();
-        let (on_a, on_b) = (gpu.alloc(4 * m * k).unwrap(), gpu.alloc(4 * k * n).unwrap());
-        for short in [false, true] {
-            let on_c = gpu.alloc(4 * m * n).unwrap(); // all NaN
-            let shape = Shape::new(m, k, n);
-            if short {
-                let bits = |x: &[f32]| -> Vec<u16> {
-                    x.iter().map(|&x| bf16::from_f32(x).to_bits()).collect()
-                };
-                write_all(&*gpu, &on_a, &bits(&a)).unwrap();
-                write_all(&*gpu, &on_b, &bits(&b)).unwrap();
-                cublas.gemm_bf16(&on_a, &on_b, &on_c, shape).unwrap();
-            } else {
-                write_all(&*gpu, &on_a, &a).unwrap();
-                write_all(&*gpu, &on_b, &b).unwrap();
-                cublas.sgemm(&on_a, &on_b, &on_c, shape).unwrap();
-            }
-            assert_eq!(read_all::<f32>(&*gpu, &on_c, m * n).unwrap(), wanted, "{m} {k} {n}");
-        }
-    }
-    // As the truck: there, multiplied, and back.
-    let trip = ProductTrip::by_cublas(&*gpu, 3).unwrap();
-    let input = [f32::bytes(&[1.0, 2.0, 3.0, 4.0]), f32::bytes(&[1.0, 1.0, 0.0, 1.0])].concat();
-    let mut output = vec![0; 16];
-    trip.load(2, &input).unwrap();
-    trip.drive(2).unwrap();
-    trip.unload(2, &mut output).unwrap();
-    assert_eq!(f32::values(&output), [1.0, 3.0, 3.0, 7.0]);
-    drop(trip);
-    drop(cublas);
-    drop(gpu);
-    assert_eq!(count("libcublas.so.13", "fake_handles_left\0"), 0);
-    assert_eq!(count("libcuda.so", "fake_left\0"), 0);
+    alone(&[("all", &[])], || {
+        let gpu = gpu::open("cuda").unwrap();
+        cublas_multiplies(
+            &*gpu,
+            &[[1, 1, 1], [3, 5, 7], [17, 1, 2], [0, 3, 2], [2, 0, 3], [8, 16, 4]],
+        );
+        // As the truck: there, multiplied, and back.
+        let trip = ProductTrip::by_cublas(&*gpu, 3).unwrap();
+        let input = [f32::bytes(&[1.0, 2.0, 3.0, 4.0]), f32::bytes(&[1.0, 1.0, 0.0, 1.0])].concat();
+        let mut output = vec![0; 16];
+        trip.load(2, &input).unwrap();
+        trip.drive(2).unwrap();
+        trip.unload(2, &mut output).unwrap();
+        assert_eq!(f32::values(&output), [1.0, 3.0, 3.0, 7.0]);
+        drop(trip);
+        drop(gpu);
+        assert_eq!(count("libcublas.so.13", "fake_handles_left\0"), 0);
+        assert_eq!(count("libcuda.so", "fake_left\0"), 0);
+    });
 }
 
 #[test]
 fn a_driver_of_cuda_12_0_tells_less_and_does() {
-    run("inner_old", "old", &[("FAKE_VERSION", "13000")]);
-}
-
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_old() {
-    if !inside() {
-        return;
-    }
-    let gpu = gpu::open("cuda").unwrap();
-    let x = gpu.alloc(4).unwrap();
-    write_all(&*gpu, &x, &[8.0_f32]).unwrap();
-    let args = [Arg::Buffer(&x), Arg::Buffer(&x), Arg::U32(1)];
-    gpu.launch(&map(&*gpu, 1), Launch::new([1, 1], [256, 1]), &args).unwrap();
-    assert_eq!(read_all::<f32>(&*gpu, &x, 1).unwrap(), [5.0]);
+    alone(&[("old", &[("FAKE_VERSION", "13000")])], || {
+        let gpu = gpu::open("cuda").unwrap();
+        let x = gpu.alloc(4).unwrap();
+        write_all(&*gpu, &x, &[8.0_f32]).unwrap();
+        let args = [Arg::Buffer(&x), Arg::Buffer(&x), Arg::U32(1)];
+        gpu.launch(&map(&*gpu, 1), Launch::new([1, 1], [256, 1]), &args).unwrap();
+        assert_eq!(read_all::<f32>(&*gpu, &x, 1).unwrap(), [5.0]);
+    });
 }
 
 #[test]
 fn what_is_missing_is_told_and_nothing_panics() {
-    for (folder, variables, wanted) in [
-        ("none", &[][..], "this machine has no NVIDIA driver"),
-        ("all", &[("FAKE_VERSION", "11080")], "speaks CUDA 11.8, and the course needs 12.0"),
-        ("all", &[("FAKE_GPUS", "0")], "CUDA_VISIBLE_DEVICES"),
-        ("all", &[("FAKE_INIT", "34")], "a stub for linking"),
-        ("all", &[("FAKE_INIT", "803")], "restart the machine"),
-        ("all", &[("THROUGHPUT_DEVICE", "cpu")], "THROUGHPUT_DEVICE=cpu leaves GPUs out"),
-        ("driver", &[], "there is no NVRTC"),
-        (
-            "all",
-            &[("FAKE_VERSION", "12040")],
-            "only for CUDA 13, and the NVIDIA driver speaks CUDA 12",
-        ),
-    ] {
-        // A real driver or toolkit of this machine would be found where a stand-in is left out.
-        let real = Path::new("/usr/local/cuda").exists() || Path::new("/dev/nvidiactl").exists();
-        if real && (folder != "all" || wanted.starts_with("only for")) {
-            continue;
-        }
-        let variables: Vec<_> = variables.iter().copied().chain([("WANTED", wanted)]).collect();
-        run("inner_missing", folder, &variables);
-    }
-}
-
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_missing() {
-    if !inside() {
-        return;
-    }
-    let (why, wanted) = (why(), std::env::var("WANTED").unwrap());
-    assert!(why.contains(&wanted), "{why}");
-    // OpenCL's library, where there is one, is shown no drivers here.
-    let devices = devices();
-    let opencl = devices.missing.iter().find(|missing| missing.api == Api::OpenCl).unwrap();
-    assert!(devices.found.is_empty() && opencl.why.contains("install"), "{devices:?}");
+    let cases = [
+        ("none", "FAKE_GPUS", "1", "this machine has no NVIDIA driver"),
+        ("all", "FAKE_VERSION", "11080", "speaks CUDA 11.8, and the course needs 12.0"),
+        ("all", "FAKE_GPUS", "0", "CUDA_VISIBLE_DEVICES"),
+        ("all", "FAKE_INIT", "34", "a stub for linking"),
+        ("all", "FAKE_INIT", "803", "restart the machine"),
+        ("all", "THROUGHPUT_DEVICE", "cpu", "THROUGHPUT_DEVICE=cpu leaves GPUs out"),
+        ("driver", "FAKE_GPUS", "1", "there is no NVRTC"),
+        ("all", "FAKE_VERSION", "12040", "only for CUDA 13, and the NVIDIA driver speaks CUDA 12"),
+    ];
+    // A real driver or toolkit of this machine would be found where a stand-in is left out.
+    let real = Path::new("/usr/local/cuda").exists() || Path::new("/dev/nvidiactl").exists();
+    let told = |folder: &str, why: &str| !real || folder == "all" && !why.starts_with("only for");
+    let cases = cases.into_iter().filter(|(folder, _, _, why)| told(folder, why));
+    let cases = cases.map(|(folder, name, value, why)| (folder, [(name, value), ("WANTED", why)]));
+    let cases: Vec<_> = cases.collect();
+    let programs: Vec<_> = cases.iter().map(|(folder, set)| (*folder, &set[..])).collect();
+    alone(&programs, || {
+        let (why, wanted) = (why(), std::env::var("WANTED").unwrap());
+        assert!(why.contains(&wanted), "{why}");
+        // OpenCL's library, where there is one, is shown no drivers here.
+        let devices = devices();
+        let opencl = devices.missing.iter().find(|missing| missing.api == Api::OpenCl).unwrap();
+        assert!(devices.found.is_empty() && opencl.why.contains("install"), "{devices:?}");
+    });
 }
 
 #[test]
@@ -334,155 +256,103 @@ fn a_gpu_without_cublas_is_used_without_it() {
         need::<()>(Tool::System, Err("this machine has a CUDA toolkit"));
         return;
     }
-    run("inner_no_cublas", "no-cublas", &[]);
-}
-
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_no_cublas() {
-    if !inside() {
-        return;
-    }
-    let gpu = gpu::open("cuda").unwrap();
-    let Err(error) = Cublas::new(gpu.as_cuda().unwrap()) else { panic!("it is there") };
-    assert!(error.to_string().contains("there is no cuBLAS"), "{error}");
-    map(&*gpu, 1);
-    assert!(Nvrtc::load().is_ok());
+    alone(&[("no-cublas", &[])], || {
+        let gpu = gpu::open("cuda").unwrap();
+        let Err(error) = Cublas::new(gpu.as_cuda().unwrap()) else { panic!("it is there") };
+        assert!(error.to_string().contains("there is no cuBLAS"), "{error}");
+        map(&*gpu, 1);
+        assert!(Nvrtc::load().is_ok());
+    });
 }
 
 #[test]
 fn a_kernel_that_fails_is_told_when_it_is_waited_for() {
-    run("inner_fault", "all", &[]);
-}
-
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_fault() {
-    if !inside() {
-        return;
-    }
-    let gpu = gpu::open("cuda").unwrap();
-    let x = gpu.alloc(4).unwrap();
-    let kernel = map(&*gpu, 1);
-    let args = [Arg::Buffer(&x), Arg::Buffer(&x), Arg::U32(1)];
-    gpu.launch(&kernel, Launch::new([1, 1], [256, 1]), &args).unwrap();
-    // SAFETY: this test's program has one thread that reads variables, this one.
-    unsafe { std::env::set_var("FAKE_FAULT", "700") };
-    let error = gpu.finish().unwrap_err().to_string();
-    assert!(error.contains("read or written outside of its memory"), "{error}");
-    assert!(error.contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{error}");
-}
-
-/// Lengths that fit no tile, that fit some, none, and nothing to add.
-const SHAPES: [(usize, usize, usize); 6] =
-    [(1, 1, 1), (131, 77, 259), (256, 64, 512), (300, 20, 700), (5, 0, 7), (0, 3, 2)];
-
-fn problem(rung: CudaRung, shape: Shape) -> Problem {
-    if rung.bf16() { Problem::random_bf16(shape, 7) } else { Problem::random(shape, 7) }
+    alone(&[("all", &[])], || {
+        let gpu = gpu::open("cuda").unwrap();
+        let x = gpu.alloc(4).unwrap();
+        let kernel = map(&*gpu, 1);
+        let args = [Arg::Buffer(&x), Arg::Buffer(&x), Arg::U32(1)];
+        gpu.launch(&kernel, Launch::new([1, 1], [256, 1]), &args).unwrap();
+        // SAFETY: this test's program has one thread that reads variables, this one.
+        unsafe { std::env::set_var("FAKE_FAULT", "700") };
+        let error = gpu.finish().unwrap_err().to_string();
+        assert!(error.contains("read or written outside of its memory"), "{error}");
+        assert!(error.contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{error}");
+    });
 }
 
 #[test]
 fn the_rungs_of_cuda_alone_are_launched_as_their_kernels_want() {
-    run("inner_rungs", "all", &[("FAKE_CLUSTERS", "2")]);
-}
-
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_rungs() {
-    if !inside() {
-        return;
-    }
-    let gpu = gpu::open("cuda").unwrap();
-    let cuda = gpu.as_cuda().unwrap();
-    for rung in CudaRung::ALL {
-        for (m, k, n) in SHAPES {
-            let shape = Shape::new(m, k, n);
+    alone(&[("all", &[("FAKE_CLUSTERS", "2")])], || {
+        let gpu = gpu::open("cuda").unwrap();
+        let cuda = gpu.as_cuda().unwrap();
+        // Lengths that fit no tile, that fit some, none, and nothing to add. Two clusters at once, and up to six pairs of
+        // tiles: the stand-in refuses more.
+        let shapes =
+            [[1, 1, 1], [131, 77, 259], [256, 64, 512], [300, 20, 700], [5, 0, 7], [0, 3, 2]];
+        let shape = Shape::new(130, 20, 260);
+        rungs_are_right(cuda, &shapes, shape);
+        let [rung, other, last] = CudaRung::ALL;
+        let inputs = |rung: CudaRung| {
             let problem = problem(rung, shape);
-            // Two clusters at once, and up to six pairs of tiles: the stand-in refuses more.
-            if let Err(fault) = tensor_cores::check(cuda, rung, &problem).unwrap() {
-                panic!("{} {shape:?}: {fault}", rung.name());
-            }
-            let c = tensor_cores::product(cuda, rung, &problem.a, &problem.b, shape).unwrap();
-            assert!(problem.check(&c).is_ok(), "{} {shape:?}", rung.name());
+            CudaInputs::new(cuda, rung, &problem.a, &problem.b, shape).unwrap()
+        };
+
+        // A descriptor is made for each input, not for each launch.
+        let (before, inputs_of_last) = (count("libcuda.so", "fake_maps\0"), inputs(last));
+        let compiled = last.compile(cuda, shape).unwrap();
+        let c = gpu.alloc(4 * shape.m * shape.n).unwrap();
+        for _ in 0..5 {
+            compiled.launch(cuda, &inputs_of_last, Arg::Buffer(&c)).unwrap();
         }
-    }
-    let shape = Shape::new(130, 20, 260);
-    for tiles in CudaTiles::ALL {
-        let rung = CudaRung::AsyncCopy(tiles);
-        let verdict = tensor_cores::check(cuda, rung, &problem(rung, shape)).unwrap();
-        assert!(verdict.is_ok(), "{}: {verdict:?}", tiles.name());
-    }
-    let [rung, other, last] = CudaRung::ALL;
-    let inputs = |rung: CudaRung| {
-        let problem = problem(rung, shape);
-        CudaInputs::new(cuda, rung, &problem.a, &problem.b, shape).unwrap()
-    };
-    assert_eq!(tensor_cores::tune(cuda, &inputs(rung), shape).unwrap().len(), CudaTiles::ALL.len());
+        compiled.finish(cuda).unwrap();
+        assert_eq!(count("libcuda.so", "fake_maps\0") - before, 2);
+        let error = compiled.launch(cuda, &inputs(other), Arg::Buffer(&c)).unwrap_err().to_string();
+        assert!(error.contains("not made for `wgmma`"), "{error}");
 
-    // A descriptor is made for each input, not for each launch.
-    let (before, inputs_of_last) = (count("libcuda.so", "fake_maps\0"), inputs(last));
-    let compiled = last.compile(cuda, shape).unwrap();
-    let c = gpu.alloc(4 * shape.m * shape.n).unwrap();
-    for _ in 0..5 {
-        compiled.launch(cuda, &inputs_of_last, Arg::Buffer(&c)).unwrap();
-    }
-    compiled.finish(cuda).unwrap();
-    assert_eq!(count("libcuda.so", "fake_maps\0") - before, 2);
-    let error = compiled.launch(cuda, &inputs(other), Arg::Buffer(&c)).unwrap_err().to_string();
-    assert!(error.contains("not made for `wgmma`"), "{error}");
+        // What is compiled once stays, until someone wants to see how long it takes.
+        let compiled = || count("libnvrtc.so.13", "fake_programs_compiled\0");
+        let before = compiled();
+        rung.compile(cuda, shape).unwrap();
+        assert_eq!(compiled(), before);
+        nvrtc::forget();
+        rung.compile(cuda, shape).unwrap();
+        nvrtc::remember();
+        rung.compile(cuda, Shape::new(4, 8, 12)).unwrap();
+        assert_eq!(compiled(), before + 1);
+        rung.compile(cuda, Shape::new(4, 7, 12)).unwrap(); // other macros
+        assert_eq!(compiled(), before + 2);
 
-    // What is compiled once stays, until someone wants to see how long it takes.
-    let compiled = || count("libnvrtc.so.13", "fake_programs_compiled\0");
-    let before = compiled();
-    rung.compile(cuda, shape).unwrap();
-    assert_eq!(compiled(), before);
-    nvrtc::forget();
-    rung.compile(cuda, shape).unwrap();
-    nvrtc::remember();
-    rung.compile(cuda, Shape::new(4, 8, 12)).unwrap();
-    assert_eq!(compiled(), before + 1);
-    rung.compile(cuda, Shape::new(4, 7, 12)).unwrap(); // other macros
-    assert_eq!(compiled(), before + 2);
-
-    let rates = copying::bandwidth(&*gpu, 20_000, 3, 2).unwrap();
-    // Three copies of 2 ms each and the second event.
-    assert!(rates.0.iter().all(|rate| (rate - 3.0 * 8.0 * 20_000.0 / 6.25e-3).abs() < 1.0));
+        let rates = copying::bandwidth(&*gpu, 20_000, 3, 2).unwrap();
+        // Three copies of 2 ms each and the second event.
+        assert!(rates.0.iter().all(|rate| (rate - 3.0 * 8.0 * 20_000.0 / 6.25e-3).abs() < 1.0));
+    });
 }
 
 /// An RTX card, whose blocks have less than half of an H100's shared memory, and one that is newer than its NVRTC.
 #[test]
 fn another_card_has_the_rungs_that_fit_it() {
-    for (capability, target) in [("89", "sm_89"), ("120", "compute_90")] {
-        let variables = [
-            ("FAKE_CAPABILITY", capability),
-            ("FAKE_SHARED", "101376"),
-            ("FAKE_MEMORY", "64000000"),
-            ("WANTED", target),
-        ];
-        run("inner_other_card", "all", &variables);
-    }
-}
-
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_other_card() {
-    if !inside() {
-        return;
-    }
-    let gpu = gpu::open("cuda").unwrap();
-    let cuda = gpu.as_cuda().unwrap();
-    let target = Nvrtc::load().unwrap().target(cuda.capability(), "");
-    assert_eq!(target, std::env::var("WANTED").unwrap());
-    drop(gpu);
-    let (run, _) = climb(|r| rungs(r, Some(&[24]), Some(&trial())));
-    for rung in ladder::rung_names() {
-        assert_eq!(values(&run, rung).is_empty(), rung == "wgmma", "{rung}: {:?}", run.skipped);
-    }
-    let timed = values(&run, "async_copy");
-    let timed = timed.iter().filter(|v| v.key == "cpu_gpu.ladder.tiles").count();
-    assert_eq!(timed, 5, "the two largest of {} need more than 99 KiB", CudaTiles::ALL.len());
-    let why = run.skipped.iter().find(|s| s.params.get("rung").is_some_and(|r| r == "wgmma"));
-    assert!(why.unwrap().why.contains("Hopper"), "{why:?}");
+    let card = |capability, target| {
+        let small = [("FAKE_SHARED", "101376"), ("FAKE_MEMORY", "64000000")];
+        [("FAKE_CAPABILITY", capability), ("WANTED", target), small[0], small[1]]
+    };
+    let cards = [card("89", "sm_89"), card("120", "compute_90")];
+    alone(&[("all", &cards[0]), ("all", &cards[1])], || {
+        let gpu = gpu::open("cuda").unwrap();
+        let cuda = gpu.as_cuda().unwrap();
+        let target = Nvrtc::load().unwrap().target(cuda.capability(), "");
+        assert_eq!(target, std::env::var("WANTED").unwrap());
+        drop(gpu);
+        let (run, _) = climb(|r| rungs(r, Some(&[24]), Some(&trial())));
+        for rung in ladder::rung_names() {
+            assert_eq!(values(&run, rung).is_empty(), rung == "wgmma", "{rung}: {:?}", run.skipped);
+        }
+        let timed = values(&run, "async_copy");
+        let timed = timed.iter().filter(|v| v.key == "cpu_gpu.ladder.tiles").count();
+        assert_eq!(timed, 5, "the two largest of {} need more than 99 KiB", CudaTiles::ALL.len());
+        let why = run.skipped.iter().find(|s| s.params.get("rung").is_some_and(|r| r == "wgmma"));
+        assert!(why.unwrap().why.contains("Hopper"), "{why:?}");
+    });
 }
 
 /// The chapter's ladder on small products, with or without a trial, and a record of what was kept on the way.
@@ -511,37 +381,31 @@ fn values<'r>(run: &'r Run, rung: &'r str) -> Vec<&'r Value> {
 
 #[test]
 fn the_whole_ladder_is_measured_on_a_gpu() {
-    run("inner_ladder", "all", &[("FAKE_MEMORY", "8000000")]);
-}
-
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_ladder() {
-    if !inside() {
-        return;
-    }
-    let (run, kept) = climb(|r| rungs(r, Some(&[24, 33]), None));
-    for rung in ladder::rung_names() {
-        let values = values(&run, rung);
-        for n in ["24", "33"] {
-            let rate = |v: &&&Value| v.key == ladder::RATE.name && v.param("n") == Some(n);
-            assert_eq!(values.iter().filter(rate).count(), 1, "{rung} {n}: {:?}", run.skipped);
-        }
-        if !rung.starts_with("cublas") {
-            for key in [ladder::COMPILE, ladder::OF_CUBLAS] {
-                assert!(values.iter().any(|v| v.key == key.name), "{rung}: {}", key.name);
+    alone(&[("all", &[("FAKE_MEMORY", "8000000")])], || {
+        let (run, kept) = climb(|r| rungs(r, Some(&[24, 33]), None));
+        for rung in ladder::rung_names() {
+            let values = values(&run, rung);
+            for n in ["24", "33"] {
+                let rate = |v: &&&Value| v.key == ladder::RATE.name && v.param("n") == Some(n);
+                assert_eq!(values.iter().filter(rate).count(), 1, "{rung} {n}: {:?}", run.skipped);
+            }
+            if !rung.starts_with("cublas") {
+                for key in [ladder::COMPILE, ladder::OF_CUBLAS] {
+                    assert!(values.iter().any(|v| v.key == key.name), "{rung}: {}", key.name);
+                }
             }
         }
-    }
-    for (rung, tiles) in [("async_copy", CudaTiles::ALL.len()), ("warp_tiles", 7)] {
-        let timed = values(&run, rung).iter().filter(|v| v.key == "cpu_gpu.ladder.tiles").count();
-        assert_eq!(timed, 2 * tiles, "{rung}");
-    }
-    assert!(run.values.iter().any(|v| v.key == ladder::BANDWIDTH.name));
-    let cuda = |s: &&lab::record::Skipped| s.params.get("device").is_some_and(|d| d == "cuda");
-    assert_eq!(run.skipped.iter().find(cuda), None);
-    assert_eq!(kept, 2, "after each size");
-    assert_eq!(count("libcuda.so", "fake_left\0"), 0, "not everything was given back");
+        for (rung, tiles) in [("async_copy", CudaTiles::ALL.len()), ("warp_tiles", 7)] {
+            let timed =
+                values(&run, rung).iter().filter(|v| v.key == "cpu_gpu.ladder.tiles").count();
+            assert_eq!(timed, 2 * tiles, "{rung}");
+        }
+        assert!(run.values.iter().any(|v| v.key == ladder::BANDWIDTH.name));
+        let cuda = |s: &&lab::record::Skipped| s.params.get("device").is_some_and(|d| d == "cuda");
+        assert_eq!(run.skipped.iter().find(cuda), None);
+        assert_eq!(kept, 2, "after each size");
+        assert_eq!(count("libcuda.so", "fake_left\0"), 0, "not everything was given back");
+    });
 }
 
 /// Rungs are tried by [`inner_trial`].
@@ -555,30 +419,23 @@ fn trial() -> Trial {
 /// Where a rung reads outside of its memory, the context is gone, and with it all that comes after.
 #[test]
 fn one_rung_that_takes_the_gpu_down_costs_one_rung() {
-    for rung in ["naive", "async_copy", "wgmma"] {
-        run("inner_fatal", "all", &[("FAKE_FAULT_KERNEL", rung), ("FAKE_MEMORY", "64000000")]);
-    }
-}
-
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_fatal() {
-    if !inside() {
-        return;
-    }
-    let (run, _) = climb(|r| rungs(r, Some(&[24]), Some(&trial())));
-    let fatal = std::env::var("FAKE_FAULT_KERNEL").unwrap();
-    for rung in ladder::rung_names() {
-        assert_eq!(values(&run, rung).is_empty(), rung == fatal, "{rung}: {:?}", run.skipped);
-    }
-    let why = run.skipped.iter().find(|s| s.params.get("rung") == Some(&fatal)).unwrap();
-    assert!(why.why.contains("in a trial") && why.why.contains("ILLEGAL_ADDRESS"), "{why:?}");
+    let fatal = |rung| [("FAKE_FAULT_KERNEL", rung), ("FAKE_MEMORY", "64000000")];
+    let [a, b, c] = ["naive", "async_copy", "wgmma"].map(fatal);
+    alone(&[("all", &a), ("all", &b), ("all", &c)], || {
+        let (run, _) = climb(|r| rungs(r, Some(&[24]), Some(&trial())));
+        let fatal = std::env::var("FAKE_FAULT_KERNEL").unwrap();
+        for rung in ladder::rung_names() {
+            assert_eq!(values(&run, rung).is_empty(), rung == fatal, "{rung}: {:?}", run.skipped);
+        }
+        let why = run.skipped.iter().find(|s| s.params.get("rung") == Some(&fatal)).unwrap();
+        assert!(why.why.contains("in a trial") && why.why.contains("ILLEGAL_ADDRESS"), "{why:?}");
+    });
 }
 
 #[test]
 #[ignore = "runs in a program of its own"]
 fn inner_trial() {
-    if inside() && std::env::var_os(trial::VARIABLE).is_some() {
+    if stand_ins::inside() && std::env::var_os(trial::VARIABLE).is_some() {
         assert!(trial::run_if_asked().unwrap());
     }
 }
@@ -586,48 +443,40 @@ fn inner_trial() {
 /// Without a trial the same fault costs the sizes that follow, and the record says why.
 #[test]
 fn a_lost_gpu_is_a_reason_in_the_record() {
-    run("inner_lost", "all", &[("FAKE_FAULT_KERNEL", "wmma"), ("FAKE_MEMORY", "8000000")]);
-}
-
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_lost() {
-    if !inside() {
-        return;
-    }
-    let (run, kept) = climb(|r| rungs(r, Some(&[24, 40]), None));
-    assert_eq!(kept, 2);
-    for rung in LADDER.iter().map(|rung| rung.name).chain(["wmma", "cublas"]) {
-        let lost = run.skipped.iter().filter(|s| s.key == ladder::RATE.name);
-        let lost = lost.filter(|s| s.params.get("rung").is_some_and(|r| r == rung)).count();
-        assert_eq!(lost, 2, "{rung}");
-    }
-    assert!(run.values.iter().any(|v| v.key == ladder::BANDWIDTH.name), "what was there is kept");
+    alone(&[("all", &[("FAKE_FAULT_KERNEL", "wmma"), ("FAKE_MEMORY", "8000000")])], || {
+        let (run, kept) = climb(|r| rungs(r, Some(&[24, 40]), None));
+        assert_eq!(kept, 2);
+        for rung in LADDER.iter().map(|rung| rung.name).chain(["wmma", "cublas"]) {
+            let lost = run.skipped.iter().filter(|s| s.key == ladder::RATE.name);
+            let lost = lost.filter(|s| s.params.get("rung").is_some_and(|r| r == rung)).count();
+            assert_eq!(lost, 2, "{rung}");
+        }
+        assert!(
+            run.values.iter().any(|v| v.key == ladder::BANDWIDTH.name),
+            "what was there is kept"
+        );
+    });
 }
 
 #[test]
 fn a_kernel_that_does_not_end_is_given_up() {
-    run("inner_hang", "all", &[("FAKE_HANG", "map"), ("THROUGHPUT_GPU_PATIENCE", "0.2")]);
-}
-
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_hang() {
-    if !inside() {
-        return;
-    }
-    let gpu = gpu::open("cuda").unwrap();
-    let x = gpu.alloc(4).unwrap();
-    let kernel = map(&*gpu, 1);
-    let args = [Arg::Buffer(&x), Arg::Buffer(&x), Arg::U32(1)];
-    gpu.launch(&kernel, Launch::new([1, 1], [256, 1]), &args).unwrap();
-    let began = Instant::now();
-    let error = gpu.finish().unwrap_err().to_string();
-    assert!(error.contains("does not end") && error.contains("THROUGHPUT_GPU_PATIENCE"), "{error}");
-    assert!((0.2..5.0).contains(&began.elapsed().as_secs_f64()));
-    // From here on every call of the driver that waits would wait forever (the stand-in ends the program there).
-    let error = gpu.alloc(4).map(drop).unwrap_err().to_string();
-    assert!(error.contains("ran longer than it may"), "{error}");
-    drop((x, kernel));
-    drop(gpu);
+    alone(&[("all", &[("FAKE_HANG", "map"), ("THROUGHPUT_GPU_PATIENCE", "0.2")])], || {
+        let gpu = gpu::open("cuda").unwrap();
+        let x = gpu.alloc(4).unwrap();
+        let kernel = map(&*gpu, 1);
+        let args = [Arg::Buffer(&x), Arg::Buffer(&x), Arg::U32(1)];
+        gpu.launch(&kernel, Launch::new([1, 1], [256, 1]), &args).unwrap();
+        let began = Instant::now();
+        let error = gpu.finish().unwrap_err().to_string();
+        assert!(
+            error.contains("does not end") && error.contains("THROUGHPUT_GPU_PATIENCE"),
+            "{error}"
+        );
+        assert!((0.2..5.0).contains(&began.elapsed().as_secs_f64()));
+        // From here on every call of the driver that waits would wait forever (the stand-in ends the program there).
+        let error = gpu.alloc(4).map(drop).unwrap_err().to_string();
+        assert!(error.contains("ran longer than it may"), "{error}");
+        drop((x, kernel));
+        drop(gpu);
+    });
 }

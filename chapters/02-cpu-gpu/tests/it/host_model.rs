@@ -4,10 +4,12 @@
 //!
 //! Where there is no C++ compiler (the variable `CXX`, c++, g++ or clang++), the tests are skipped.
 
-use crate::stand_ins;
-use cpu_gpu::tensor_cores::{CudaRung, CudaTiles, Padded, TensorMap};
-use half::bf16;
-use matmul::{MatRef, Shape, reference};
+use crate::{device::problem, stand_ins};
+use cpu_gpu::{
+    gpu::Element as _,
+    tensor_cores::{CudaRung, CudaTiles, Padded, TensorMap},
+};
+use matmul::Shape;
 use std::{
     collections::HashMap,
     io::Write as _,
@@ -32,20 +34,22 @@ struct Output {
 /// The order in which things happen: copies late or early, the threads forwards or backwards.
 const ORDERS: [[u32; 2]; 4] = [[1, 0], [0, 0], [1, 1], [0, 1]];
 
+/// Compiles C++ as these arguments say.
+fn compile(cxx: &str, what: &str, command: &mut Command) {
+    let output = command.output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{what} by {cxx}:\n{words}");
+}
+
 /// `model.cpp`, the machine that all kernels run on, compiled once for all tests.
 fn machine(cxx: &str, model: &Path) -> &'static Path {
     static MACHINE: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, object) = MACHINE.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
         let object = folder.path().join("model.o");
-        let output = Command::new(cxx)
-            .args(["-std=c++17", "-O2", "-w", "-c", "-o"])
-            .arg(&object)
-            .arg(model.join("model.cpp"))
-            .output()
-            .unwrap();
-        let words = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "model.cpp:\n{words}");
+        let mut command = Command::new(cxx);
+        command.args(["-std=c++17", "-O2", "-w", "-c", "-o"]).arg(&object);
+        compile(cxx, "model.cpp", command.arg(model.join("model.cpp")));
         (folder, object)
     });
     object
@@ -60,7 +64,8 @@ impl Model {
         let program = folder.path().join("model");
         let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/host_model");
         let machine = machine(cxx, &model);
-        let output = Command::new(cxx)
+        let mut command = Command::new(cxx);
+        command
             .args(["-std=c++17", "-O1", "-w", "-DHOST_MODEL"])
             .arg(format!("-DKERNEL={}", rung.name().to_uppercase()))
             .arg(format!("-DSOURCE=\"{}\"", source.display()))
@@ -69,11 +74,8 @@ impl Model {
             .arg(model.join("kernel.cpp"))
             .arg(machine)
             .arg("-o")
-            .arg(&program)
-            .output()
-            .unwrap();
-        let words = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{} as C++:\n{words}", rung.name());
+            .arg(&program);
+        compile(cxx, rung.name(), &mut command);
         Self { rung, program, _folder: folder }
     }
 
@@ -109,12 +111,9 @@ impl Model {
                 ("b_box_width", map_b.boxes[0] as usize),
                 ("b_box_height", map_b.boxes[1] as usize),
             ]);
-            let bytes =
-                |m: Padded| m.bits.iter().flat_map(|bits| bits.to_ne_bytes()).collect::<Vec<_>>();
-            (bytes(a), bytes(b))
+            (u16::bytes(&a.bits), u16::bytes(&b.bits))
         } else {
-            let bytes = |m: &[f32]| m.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<_>>();
-            (bytes(a), bytes(b))
+            (f32::bytes(a), f32::bytes(b))
         };
         args.extend([("a_bytes", bytes_a.len()), ("b_bytes", bytes_b.len())]);
 
@@ -136,11 +135,7 @@ impl Model {
         }
         let words: Vec<&str> = words.split_whitespace().collect();
         Ok(Output {
-            c: output
-                .stdout
-                .chunks_exact(4)
-                .map(|x| f32::from_ne_bytes([x[0], x[1], x[2], x[3]]))
-                .collect(),
+            c: f32::values(&output.stdout),
             counts: words
                 .chunks_exact(2)
                 .map(|w| (w[0].to_owned(), w[1].parse().unwrap()))
@@ -150,45 +145,14 @@ impl Model {
 
     /// Runs a product of random matrices and compares it with f64.
     fn check(&self, shape: Shape, order: [u32; 2]) -> Result<Output, String> {
-        let Shape { m, k, n } = shape;
-        let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
-        let output = self.run(&a, &b, shape, order)?;
-        let rounded = |x: &[f32]| -> Vec<f32> {
-            x.iter()
-                .map(|&x| if self.rung.bf16() { bf16::from_f32(x).to_f32() } else { x })
-                .collect()
-        };
-        let (a, b) = (rounded(&a), rounded(&b));
-        let (sums, magnitudes) =
-            reference::multiply(MatRef::new(&a, m, k).unwrap(), MatRef::new(&b, k, n).unwrap());
-        if output.c.len() != sums.len() {
-            return Err(format!("{} numbers instead of {}", output.c.len(), sums.len()));
+        let problem = problem(self.rung, shape);
+        let output = self.run(&problem.a, &problem.b, shape, order)?;
+        if output.c.len() != shape.m * shape.n {
+            return Err(format!("{} numbers instead of {}", output.c.len(), shape.m * shape.n));
         }
-        // Higham, section 3.1: k roundings in a sum of k terms; products of bf16 numbers are exact in f32.
-        let bound = (k as f64 + 2.0) * f64::from(f32::EPSILON);
-        for (at, ((&c, sum), magnitude)) in output.c.iter().zip(&sums).zip(&magnitudes).enumerate()
-        {
-            // Written so that NaN fails.
-            let close = (f64::from(c) - sum).abs() <= bound * magnitude;
-            if !close {
-                return Err(format!("C[{}][{}] is {c} and not {sum}", at / n, at % n));
-            }
-        }
+        problem.check(&output.c).map_err(|fault| fault.to_string())?;
         Ok(output)
     }
-}
-
-/// Deterministic numbers from -1 to 1.
-fn numbers(len: usize, seed: u64) -> Vec<f32> {
-    let mut state = seed;
-    (0..len)
-        .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
-        })
-        .collect()
 }
 
 fn right_on(rung: CudaRung, shapes: &[Shape]) {

@@ -55,11 +55,9 @@ fn as_many_blocks_fit_a_multiprocessor_as_the_kernels_promise() {
         // Smaller blocks are for devices that are no NVIDIA GPUs, except those of the last rung.
         let count = if rung.name == "warp_tiles" { rung.tiles.len() } else { 1 };
         for tiles in &rung.tiles[..count] {
-            let mut options: Vec<(&str, String)> =
-                tiles.defines.iter().map(|(name, value)| (*name, value.to_string())).collect();
-            options.push(("WIDE", "1".to_owned()));
-            let (_, words) =
-                nvrtc.compile_telling(rung.source, &options, rung.name, "sm_90").unwrap();
+            let (_, words) = nvrtc
+                .compile_telling(rung.source, &tiles.options(true), rung.name, "sm_90")
+                .unwrap();
             let needs = Resources::parse(&words).unwrap();
             let what = format!("{} {}: {needs:?}", rung.name, tiles.name);
             assert_eq!(needs.shared, tiles.shared, "{what}");

@@ -1,6 +1,7 @@
 //! The chapter's integration tests, in one binary.
 
 mod cuda_compile;
+mod device;
 #[cfg(target_os = "linux")]
 mod fake_cuda;
 mod host_model;

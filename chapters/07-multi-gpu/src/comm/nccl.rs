@@ -37,22 +37,6 @@ struct UniqueId([c_char; ID_BYTES]);
 type Handle = *mut c_void;
 type Status = c_int;
 type Stream = sys::CUstream;
-type GetUniqueId = unsafe extern "C" fn(*mut UniqueId) -> Status;
-type InitRank = unsafe extern "C" fn(*mut Handle, c_int, UniqueId, c_int) -> Status;
-type End = unsafe extern "C" fn(Handle) -> Status;
-type GetAsyncError = unsafe extern "C" fn(Handle, *mut Status) -> Status;
-/// From, to, count, type, operation.
-type AllReduce = unsafe extern "C" fn(u64, u64, usize, c_int, c_int, Handle, Stream) -> Status;
-/// From, to, count, type, root.
-type Broadcast = unsafe extern "C" fn(u64, u64, usize, c_int, c_int, Handle, Stream) -> Status;
-/// Address, count, type, the other rank.
-type Talk = unsafe extern "C" fn(u64, usize, c_int, c_int, Handle, Stream) -> Status;
-type Group = unsafe extern "C" fn() -> Status;
-/// The new operation, the factor, its type, where it lies.
-type CreateScaledSum =
-    unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, c_int, Handle) -> Status;
-type DestroyOperation = unsafe extern "C" fn(c_int, Handle) -> Status;
-
 // The manual's enumerations: ncclFloat32, ncclSum and ncclScalarHostImmediate.
 const F32: c_int = 7;
 const SUM: c_int = 0;
@@ -74,28 +58,26 @@ fn places(named: Option<OsString>, roots: &[PathBuf]) -> Vec<PathBuf> {
     ["libnccl.so.2", "libnccl.so"].map(PathBuf::from).into_iter().chain(files).collect()
 }
 
-/// The functions that the course calls. They live as long as the library.
-struct Functions {
-    unique_id: GetUniqueId,
-    init_rank: InitRank,
-    abort: End,
-    async_error: GetAsyncError,
-    all_reduce: AllReduce,
-    broadcast: Broadcast,
-    send: Talk,
-    receive: Talk,
-    group_start: Group,
-    group_end: Group,
-    create_scaled_sum: CreateScaledSum,
-    destroy_operation: DestroyOperation,
-    _library: Library,
-}
-
-fn function<F: Copy>(library: &Library, name: &str) -> Result<F> {
-    // SAFETY: `F` is the function's type by NCCL's manual, stated in `Functions`.
-    unsafe { library.get::<F>(name.as_bytes()) }.map(|symbol| *symbol).map_err(|_| {
-        Error::Config(format!("this NCCL has no {name}; the course needs version 2.11 or newer"))
-    })
+cpu_gpu::library! {
+    /// The functions that the course calls.
+    struct Functions of "NCCL", "version 2.11 or newer" {
+        unique_id = "ncclGetUniqueId"(*mut UniqueId) -> Status;
+        init_rank = "ncclCommInitRank"(*mut Handle, c_int, UniqueId, c_int) -> Status;
+        abort = "ncclCommAbort"(Handle) -> Status;
+        async_error = "ncclCommGetAsyncError"(Handle, *mut Status) -> Status;
+        /// From, to, count, type, operation.
+        all_reduce = "ncclAllReduce"(u64, u64, usize, c_int, c_int, Handle, Stream) -> Status;
+        /// From, to, count, type, root.
+        broadcast = "ncclBroadcast"(u64, u64, usize, c_int, c_int, Handle, Stream) -> Status;
+        /// Address, count, type, the other rank.
+        send = "ncclSend"(u64, usize, c_int, c_int, Handle, Stream) -> Status;
+        receive = "ncclRecv"(u64, usize, c_int, c_int, Handle, Stream) -> Status;
+        group_start = "ncclGroupStart"() -> Status;
+        group_end = "ncclGroupEnd"() -> Status;
+        /// The new operation, the factor, its type, where it lies.
+        create_scaled_sum = "ncclRedOpCreatePreMulSum"(*mut c_int, *mut c_void, c_int, c_int, Handle) -> Status;
+        destroy_operation = "ncclRedOpDestroy"(c_int, Handle) -> Status;
+    }
 }
 
 impl Functions {
@@ -108,21 +90,7 @@ impl Functions {
                 "there is no NCCL (libnccl.so.2) for data between GPUs; {INSTALL}"
             ))
         })?;
-        Ok(Self {
-            unique_id: function(&library, "ncclGetUniqueId")?,
-            init_rank: function(&library, "ncclCommInitRank")?,
-            abort: function(&library, "ncclCommAbort")?,
-            async_error: function(&library, "ncclCommGetAsyncError")?,
-            all_reduce: function(&library, "ncclAllReduce")?,
-            broadcast: function(&library, "ncclBroadcast")?,
-            send: function(&library, "ncclSend")?,
-            receive: function(&library, "ncclRecv")?,
-            group_start: function(&library, "ncclGroupStart")?,
-            group_end: function(&library, "ncclGroupEnd")?,
-            create_scaled_sum: function(&library, "ncclRedOpCreatePreMulSum")?,
-            destroy_operation: function(&library, "ncclRedOpDestroy")?,
-            _library: library,
-        })
+        Self::of(library).map_err(Error::Config)
     }
 
     /// A new operation: the sum of all ranks' numbers, this rank's times a factor. Or NCCL's result.
