@@ -22,6 +22,7 @@
 //! | `LABEL = QUANTITY` | bars or lines |
 //! | `HEAD \| CELL` | a column: words, or a quantity with `or-why`, `or "words"` |
 //! | `present` | rows without any value are left out |
+//! | `filled` | columns without any value are left out |
 //! | `> …` | the caption; `{EXPRESSION}` is a number, `[…]` is left out where one of its numbers is missing |
 //!
 //! An expression is a quantity (`key name=value …`), which may begin with `min`, `max`, `any`, `count`, `first NAME` or `last NAME`
@@ -55,6 +56,8 @@ pub struct Fence {
     limit: Vec<(String, Quote)>,
     /// Whether rows without a value are left out.
     present: bool,
+    /// Whether columns without a value are.
+    filled: bool,
     caption: Vec<Piece>,
 }
 
@@ -134,7 +137,8 @@ impl Fence {
                 }
             }
         }
-        grid.table(records, caption(&self.caption, records)?)
+        let table = grid.table(records, caption(&self.caption, records)?)?;
+        Ok(if self.filled { table.filled() } else { table })
     }
 
     /// A row, bar or line for each of these; if none is left, why the first quantity has no value.

@@ -101,6 +101,15 @@ impl Key {
         Self::new(Kind::Counted, name, unit, params)
     }
 
+    /// A key of simulated values.
+    pub const fn simulated(
+        name: &'static str,
+        unit: Unit,
+        params: &'static [&'static str],
+    ) -> Self {
+        Self::new(Kind::Simulated, name, unit, params)
+    }
+
     /// A key of calculated values.
     pub const fn calculated(
         name: &'static str,

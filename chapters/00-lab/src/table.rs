@@ -130,6 +130,20 @@ impl<'c, R> Grid<'c, R> {
     }
 }
 
+impl TableData {
+    /// The same without the columns of which a machine has nothing: dashes from top to bottom.
+    #[must_use]
+    pub fn filled(mut self) -> Self {
+        let has = |at: usize| self.rows.iter().any(|row| row[at] != "–");
+        let keep: Vec<bool> = (0..self.head.len()).map(has).collect();
+        for row in self.rows.iter_mut().chain([&mut self.head]) {
+            let mut kept = keep.iter();
+            row.retain(|_| kept.next() == Some(&true));
+        }
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,6 +196,10 @@ mod tests {
             ["theirs", "–", "it is not installed", "none", "–", "6 letters"],
             ["nobody", "–", "–", "–", "–", "6 letters"],
         ];
+        assert_eq!(table.rows, rows);
+        // A column of dashes is none of a table that has filled ones alone.
+        let table = grid().column("last", |_| of("nobody")).table(&records, "All.")?.filled();
+        assert_eq!(table.head, ["who", "rate", "or why", "or words", "share", "words"]);
         assert_eq!(table.rows, rows);
         Ok(())
     }

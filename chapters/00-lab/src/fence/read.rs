@@ -42,6 +42,7 @@ impl Fence {
             limits: false,
             limit: Vec::new(),
             present: false,
+            filled: false,
             caption: Vec::new(),
         };
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -61,6 +62,7 @@ impl Fence {
                     "each" => fence.each.push(list(rest)?),
                     "across" => fence.across.push(list(rest)?),
                     "present" => fence.present = true,
+                    "filled" => fence.filled = true,
                     "limits" => fence.limits = true,
                     "limit" => {
                         let (words, quote) =

@@ -7,7 +7,7 @@ use super::{
     counts::Counts,
     fault::KernelFault,
     machine::Machine,
-    memory::{Global, Shared, Width},
+    memory::{Global, Shared},
     thread::Thread,
 };
 use matmul::Shape;
@@ -417,14 +417,6 @@ pub fn product(
     Some(result.map(|counts| (machine.read(c), counts)))
 }
 
-/// How many numbers each lane moves in one instruction of a rung's inner loop.
-pub fn width(rung: &str) -> Width {
-    match rung {
-        "vectorised" | "double_buffered" | "warp_tiles" => Width::Four,
-        _ => Width::One,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -492,10 +484,5 @@ mod tests {
         assert!(wide.shared_requests < square.shared_requests / 2);
         assert!(warp.shared_passes < wide.shared_passes);
         assert_eq!(wide.load_requests, square.load_requests / 4);
-    }
-
-    #[test]
-    fn reads_sixteen_bytes_from_vectorised_on() {
-        assert_eq!(RUNGS.map(|rung| width(rung).count()), [1, 1, 1, 1, 1, 4, 4, 4]);
     }
 }

@@ -1,9 +1,15 @@
 //! The first kernels: what each part of a GPU does, seen in the counts.
 
 use super::{
+    counts::Counts,
+    fault::KernelFault,
+    machine::Machine,
     memory::{Global, WARP},
     thread::Thread,
 };
+
+/// What a launch has cost, and its result.
+type Launched = Result<(Counts, Vec<f32>), KernelFault>;
 
 // ANCHOR: add
 /// c = a + b, one element for each thread.
@@ -167,10 +173,57 @@ pub async fn sum_with_barrier_inside(t: Thread, x: Global, sums: Global) {
 }
 // ANCHOR_END: sum_with_barrier_inside
 
+/// Launches [`strided`] with one warp on numbers of 32 strides.
+///
+/// # Errors
+/// A [`KernelFault`] of the kernel.
+pub fn launch_strided(gpu: &mut Machine, x: &[f32]) -> Launched {
+    let stride = x.len() / WARP;
+    let (x, y) = (gpu.array(x), gpu.unwritten(WARP));
+    let counts = gpu.launch("strided", [1, 1], [WARP, 1], |t| strided(t, x, y, stride))?;
+    Ok((counts, gpu.read(y)))
+}
+
+/// Launches a transpose of a square matrix: `transpose`, or by way of tiles `transpose_32` and `transpose_33`.
+///
+/// # Errors
+/// A [`KernelFault`] of the kernel.
+pub fn launch_transpose(gpu: &mut Machine, kernel: &str, a: &[f32]) -> Launched {
+    let n = a.len().isqrt();
+    let (a, b) = (gpu.array(a), gpu.unwritten(n * n));
+    let (grid, block) = ([n.div_ceil(SIDE); 2], [SIDE; 2]);
+    let counts = match kernel {
+        "transpose_32" => gpu.launch(kernel, grid, block, |t| transpose_shared::<32>(t, a, b, n)),
+        "transpose_33" => gpu.launch(kernel, grid, block, |t| transpose_shared::<33>(t, a, b, n)),
+        _ => gpu.launch(kernel, grid, block, |t| transpose(t, a, b, n)),
+    }?;
+    Ok((counts, gpu.read(b)))
+}
+
+/// Launches one of the sums by its name, with blocks of so many threads.
+///
+/// # Errors
+/// A [`KernelFault`] of the kernel.
+pub fn launch_sum(gpu: &mut Machine, kernel: &str, x: &[f32], threads: usize) -> Launched {
+    let (grid, block) = ([x.len() / threads, 1], [threads, 1]);
+    let (x, sums) = (gpu.array(x), gpu.unwritten(grid[0]));
+    let counts = match kernel {
+        "sum_divergent" => gpu.launch(kernel, grid, block, |t| sum_divergent(t, x, sums)),
+        "sum_without_barrier" => {
+            gpu.launch(kernel, grid, block, |t| sum_without_barrier(t, x, sums))
+        }
+        "sum_with_barrier_inside" => {
+            gpu.launch(kernel, grid, block, |t| sum_with_barrier_inside(t, x, sums))
+        }
+        _ => gpu.launch(kernel, grid, block, |t| sum(t, x, sums)),
+    }?;
+    Ok((counts, gpu.read(sums)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simt::{Counts, KernelFault, Machine, fault::Who};
+    use crate::simt::fault::Who;
 
     fn numbers(count: usize) -> Vec<f32> {
         (0..count).map(|i| ((i * 37 + 11) % 101) as f32 - 50.0).collect()
@@ -200,14 +253,10 @@ mod tests {
     #[test]
     fn a_stride_moves_what_nobody_asked_for() {
         for (stride, sectors) in [(1, 4), (2, 8), (3, 12), (8, 32), (9, 32)] {
-            let mut gpu = Machine::new(1);
-            let x = gpu.array(&numbers(32 * stride));
-            let y = gpu.unwritten(32);
-            let counts =
-                gpu.launch("strided", [1, 1], [32, 1], |t| strided(t, x, y, stride)).unwrap();
+            let x = numbers(32 * stride);
+            let (counts, y) = launch_strided(&mut Machine::new(1), &x).unwrap();
             assert_eq!((counts.load_sectors, counts.store_sectors), (sectors, 4), "{stride}");
-            let wanted: Vec<f32> = numbers(32 * stride).into_iter().step_by(stride).collect();
-            assert_eq!(gpu.read(y), wanted);
+            assert_eq!(y, x.into_iter().step_by(stride).collect::<Vec<_>>());
         }
     }
 
@@ -237,30 +286,20 @@ mod tests {
         assert!((counts.lanes() - 32.0).abs() < 1e-12);
     }
 
-    fn transposed(n: usize, seed: u64, way: usize) -> (Counts, Vec<f32>) {
-        let mut gpu = Machine::new(seed);
-        let (a, b) = (gpu.array(&numbers(n * n)), gpu.unwritten(n * n));
-        let (grid, block) = ([n.div_ceil(SIDE); 2], [SIDE; 2]);
-        let counts = match way {
-            0 => gpu.launch("transpose", grid, block, |t| transpose(t, a, b, n)),
-            1 => gpu.launch("32", grid, block, |t| transpose_shared::<32>(t, a, b, n)),
-            _ => gpu.launch("33", grid, block, |t| transpose_shared::<33>(t, a, b, n)),
-        };
-        (counts.unwrap(), gpu.read(b))
-    }
-
     #[test]
     fn three_transposes_give_one_matrix_at_three_costs() {
+        const WAYS: [&str; 3] = ["transpose", "transpose_32", "transpose_33"];
+        let launch = |way, n| launch_transpose(&mut Machine::new(5), way, &numbers(n * n)).unwrap();
         for n in [1, 31, 32, 33, 64] {
             let a = numbers(n * n);
-            for way in 0..3 {
-                let (_, b) = transposed(n, 5, way);
+            for way in WAYS {
+                let (_, b) = launch(way, n);
                 for i in 0..n * n {
-                    assert!((b[i] - a[i % n * n + i / n]).abs() < 1e-9, "n = {n}, way {way}");
+                    assert!((b[i] - a[i % n * n + i / n]).abs() < 1e-9, "n = {n}, {way}");
                 }
             }
         }
-        let [plain, conflicts, padded] = [0, 1, 2].map(|way| transposed(64, 5, way).0);
+        let [plain, conflicts, padded] = WAYS.map(|way| launch(way, 64).0);
         assert_eq!((plain.store_sectors, padded.store_sectors), (64 * 64, 64 * 64 / 8));
         assert_eq!(plain.load_sectors, padded.load_sectors);
         // Each of the 4 · 32 warps reads a column of 32 words of one bank.
@@ -270,20 +309,14 @@ mod tests {
 
     #[test]
     fn both_sums_are_right_and_one_diverges_less() {
-        let run = |way: usize, seed| {
-            let mut gpu = Machine::new(seed);
-            let (x, sums) = (gpu.array(&numbers(512)), gpu.unwritten(2));
-            let counts = match way {
-                0 => gpu.launch("sum_divergent", [2, 1], [256, 1], |t| sum_divergent(t, x, sums)),
-                _ => gpu.launch("sum", [2, 1], [256, 1], |t| sum(t, x, sums)),
-            };
-            (counts.unwrap(), gpu.read(sums))
-        };
+        let run = |way, seed| launch_sum(&mut Machine::new(seed), way, &numbers(512), 256).unwrap();
         let wanted: Vec<f32> = numbers(512).chunks(256).map(|x| x.iter().sum()).collect();
         for seed in 0..4 {
-            assert_eq!((run(0, seed).1, run(1, seed).1), (wanted.clone(), wanted.clone()));
+            for way in ["sum_divergent", "sum"] {
+                assert_eq!(run(way, seed).1, wanted, "{way}");
+            }
         }
-        let (one, two) = (run(0, 0).0, run(1, 0).0);
+        let (one, two) = (run("sum_divergent", 0).0, run("sum", 0).0);
         assert_eq!(one.flops, two.flops);
         assert!(two.divergences < one.divergences / 2, "{one:?} {two:?}");
         assert!(two.instructions < one.instructions);
@@ -293,13 +326,8 @@ mod tests {
     #[test]
     fn a_missing_barrier_is_a_race_with_both_lines() {
         for seed in 0..8 {
-            let mut gpu = Machine::new(seed);
-            let (x, sums) = (gpu.array(&numbers(256)), gpu.unwritten(1));
-            let fault = gpu
-                .launch("sum_without_barrier", [1, 1], [256, 1], |t| {
-                    sum_without_barrier(t, x, sums)
-                })
-                .unwrap_err();
+            let machine = &mut Machine::new(seed);
+            let fault = launch_sum(machine, "sum_without_barrier", &numbers(256), 256).unwrap_err();
             match &fault {
                 KernelFault::Race { memory: "shared", one, two, at, .. } => {
                     assert_ne!(one, two);
@@ -316,13 +344,9 @@ mod tests {
     fn without_the_check_a_missing_barrier_is_a_wrong_sum() {
         let wanted: f32 = numbers(256).iter().sum();
         let wrong = (0..8).filter(|seed| {
-            let mut gpu = Machine::unchecked(*seed);
-            let (x, sums) = (gpu.array(&numbers(256)), gpu.unwritten(1));
-            gpu.launch("sum_without_barrier", [1, 1], [256, 1], |t| {
-                sum_without_barrier(t, x, sums)
-            })
-            .unwrap();
-            let error = (gpu.read(sums)[0] - wanted).abs();
+            let machine = &mut Machine::unchecked(*seed);
+            let (_, sums) = launch_sum(machine, "sum_without_barrier", &numbers(256), 256).unwrap();
+            let error = (sums[0] - wanted).abs();
             error.is_nan() || error > 1e-3
         });
         assert!(wrong.count() >= 7);
@@ -330,11 +354,8 @@ mod tests {
 
     #[test]
     fn a_barrier_that_some_never_reach_is_named() {
-        let mut gpu = Machine::new(0);
-        let (x, sums) = (gpu.array(&numbers(64)), gpu.unwritten(1));
-        let fault = gpu
-            .launch("inside", [1, 1], [64, 1], |t| sum_with_barrier_inside(t, x, sums))
-            .unwrap_err();
+        let machine = &mut Machine::new(0);
+        let fault = launch_sum(machine, "sum_with_barrier_inside", &numbers(64), 64).unwrap_err();
         let KernelFault::BarrierDivergence { other, elsewhere, .. } = &fault else {
             panic!("{fault}")
         };

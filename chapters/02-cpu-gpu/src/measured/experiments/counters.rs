@@ -5,32 +5,28 @@ use crate::{
     counters::{self, Counter, CounterValues, Target},
     gpu, ladder,
 };
-use lab::{Experiment, Key, Recorder, Result, Samples, Unit, key::Kind};
+use lab::{Experiment, Key, Recorder, Result, Samples};
 use std::path::{Path, PathBuf};
 
 const KEY: &str = "cpu_gpu.counters";
-/// A rung's product, and one of its counts.
-const PARAMS: &[&str] = &["rung", "n", "counter"];
-/// What the hardware counted.
-pub const HARDWARE: Key = Key::measured("cpu_gpu.counters.hardware", Unit::Count, PARAMS);
-/// What the simulator counted.
-pub const SIMULATED: Key =
-    Key::new(Kind::Simulated, "cpu_gpu.counters.simulated", Unit::Count, PARAMS);
-/// How far the simulator is off, as a fraction of the hardware's count.
-pub const ERROR: Key = Key::measured("cpu_gpu.counters.error", Unit::Share, PARAMS);
+lab::keys! {
+    /// What the hardware counted.
+    pub HARDWARE: measured "cpu_gpu.counters.hardware", Count, ["rung", "n", "counter"];
+    /// What the simulator counted.
+    pub SIMULATED: simulated "cpu_gpu.counters.simulated", Count, ["rung", "n", "counter"];
+    /// How far the simulator is off, as a fraction of the hardware's count.
+    pub ERROR: measured "cpu_gpu.counters.error", Share, ["rung", "n", "counter"];
+}
 
 /// The n at which both count: the simulator runs every thread by itself.
 pub const N: usize = 256;
 
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
-    vec![Experiment {
-        key: KEY,
-        shows: "what the simulator counts for each rung, next to the hardware's own counters",
-        values: &[HARDWARE, SIMULATED, ERROR],
-        quick: false,
-        run,
-    }]
+    lab::experiments! {
+        full KEY => &[HARDWARE, SIMULATED, ERROR], run,
+            "what the simulator counts for each rung, next to the hardware's own counters";
+    }
 }
 
 fn run(recorder: &mut Recorder) -> Result<()> {
@@ -67,36 +63,34 @@ fn record(
     hardware: std::result::Result<CounterValues, String>,
     simulated: impl FnOnce() -> Result<CounterValues>,
 ) {
-    let hardware = hardware.and_then(|hardware| match simulated() {
+    let both = hardware.and_then(|hardware| match simulated() {
         Ok(simulated) => Ok((hardware, simulated)),
         Err(error) => Err(format!("the simulator could not run this rung: {error}")),
     });
     for counter in Counter::ALL {
         let at = |key: Key| key.at(&[("rung", &rung), ("n", &n), ("counter", &counter.name())]);
-        let counts = match &hardware {
-            Ok((hardware, simulated)) => match (hardware.get(&counter), simulated.get(&counter)) {
-                (Some(&hardware), Some(&simulated)) => Ok((hardware, simulated)),
-                (None, _) => Err("this GPU has no such counter".to_owned()),
-                (_, None) => Err("the simulator does not count this".to_owned()),
-            },
-            Err(why) => Err(why.clone()),
-        };
-        match counts {
-            Ok((hardware, simulated)) => {
-                recorder.record(at(HARDWARE), Samples::one(hardware));
-                recorder.record(at(SIMULATED), Samples::one(simulated));
-                match counters::error(simulated, hardware) {
-                    Some(error) => {
-                        recorder.record(at(ERROR), Samples::one(error));
-                    }
-                    None => recorder.skip_at(at(ERROR), "the hardware counted none"),
-                }
-            }
+        let of =
+            |counts: &CounterValues, why: &str| counts.get(&counter).copied().ok_or(why.to_owned());
+        let counts = both.clone().and_then(|(hardware, simulated)| {
+            let hardware = of(&hardware, "this GPU has no such counter")?;
+            Ok((hardware, of(&simulated, "the simulator does not count this")?))
+        });
+        let (hardware, simulated) = match counts {
+            Ok(counts) => counts,
             Err(why) => {
                 for key in [HARDWARE, SIMULATED, ERROR] {
                     recorder.skip_at(at(key), &why);
                 }
+                continue;
             }
+        };
+        recorder.record(at(HARDWARE), Samples::one(hardware));
+        recorder.record(at(SIMULATED), Samples::one(simulated));
+        match counters::error(simulated, hardware) {
+            Some(error) => {
+                recorder.record(at(ERROR), Samples::one(error));
+            }
+            None => recorder.skip_at(at(ERROR), "the hardware counted none"),
         }
     }
 }

@@ -7,52 +7,39 @@ use crate::simt::{
     lessons::{self, SIDE},
     occupancy,
 };
-use lab::{Experiment, Key, Recorder, Result, Samples, Unit, key::Kind, random::numbers};
+use lab::{Experiment, Key, Recorder, Result, Samples, random::numbers};
 use matmul::Shape;
 
 /// The size of the ladder's product. A simulated thread is slow, and the counts follow the size.
 pub const SIZE: usize = 128;
 
-/// A count of a rung's product.
-const fn of_counts(name: &'static str, unit: Unit) -> Key {
-    Key::new(Kind::Simulated, name, unit, &["rung", "n"])
+lab::keys! {
+    /// Sectors of each load from global memory.
+    SECTORS_PER_LOAD: simulated "cpu_gpu.counts.sectors_per_load", Number, ["rung", "n"];
+    /// Bytes between global memory and the multiprocessors.
+    MOVED: simulated "cpu_gpu.counts.moved", Bytes, ["rung", "n"];
+    /// The fraction of them that a thread requested.
+    EFFICIENCY: simulated "cpu_gpu.counts.efficiency", Share, ["rung", "n"];
+    /// Operations for each byte.
+    pub INTENSITY: simulated "cpu_gpu.counts.intensity", Number, ["rung", "n"];
+    /// Wavefronts of shared memory.
+    SHARED_PASSES: simulated "cpu_gpu.counts.shared_passes", Count, ["rung", "n"];
+    /// Those of them that bank conflicts cost.
+    CONFLICTS: simulated "cpu_gpu.counts.conflicts", Count, ["rung", "n"];
+    /// Operations for each wavefront.
+    FLOPS_PER_PASS: simulated "cpu_gpu.counts.flops_per_pass", Number, ["rung", "n"];
+    /// Barriers.
+    BARRIERS: simulated "cpu_gpu.counts.barriers", Count, ["rung", "n"];
+    // Counts of small kernels.
+    SECTORS: simulated "cpu_gpu.lessons.sectors", Count, ["stride"];
+    USEFUL: simulated "cpu_gpu.lessons.efficiency", Share, ["stride"];
+    STORE_SECTORS: simulated "cpu_gpu.lessons.store_sectors", Count, ["kernel", "n"];
+    BANK_CONFLICTS: simulated "cpu_gpu.lessons.conflicts", Count, ["kernel", "n"];
+    DIVERGENCES: simulated "cpu_gpu.lessons.divergences", Count, ["kernel", "threads"];
+    INSTRUCTIONS: simulated "cpu_gpu.lessons.instructions", Count, ["kernel", "threads"];
+    /// The fraction of the warp slots that blocks take.
+    OCCUPANCY: calculated "cpu_gpu.occupancy", Share, ["capability", "registers", "threads"];
 }
-
-/// Sectors of each load from global memory.
-const SECTORS_PER_LOAD: Key = of_counts("cpu_gpu.counts.sectors_per_load", Unit::Number);
-/// Bytes between global memory and the multiprocessors.
-const MOVED: Key = of_counts("cpu_gpu.counts.moved", Unit::Bytes);
-/// The fraction of them that a thread requested.
-const EFFICIENCY: Key = of_counts("cpu_gpu.counts.efficiency", Unit::Share);
-/// Operations for each byte.
-pub const INTENSITY: Key = of_counts("cpu_gpu.counts.intensity", Unit::Number);
-/// Wavefronts of shared memory.
-const SHARED_PASSES: Key = of_counts("cpu_gpu.counts.shared_passes", Unit::Count);
-/// Those of them that bank conflicts cost.
-const CONFLICTS: Key = of_counts("cpu_gpu.counts.conflicts", Unit::Count);
-/// Operations for each wavefront.
-const FLOPS_PER_PASS: Key = of_counts("cpu_gpu.counts.flops_per_pass", Unit::Number);
-/// Barriers.
-const BARRIERS: Key = of_counts("cpu_gpu.counts.barriers", Unit::Count);
-
-/// A count of a small kernel.
-const fn of_lesson(name: &'static str, unit: Unit, params: &'static [&'static str]) -> Key {
-    Key::new(Kind::Simulated, name, unit, params)
-}
-
-const SECTORS: Key = of_lesson("cpu_gpu.lessons.sectors", Unit::Count, &["stride"]);
-const USEFUL: Key = of_lesson("cpu_gpu.lessons.efficiency", Unit::Share, &["stride"]);
-const STORE_SECTORS: Key =
-    of_lesson("cpu_gpu.lessons.store_sectors", Unit::Count, &["kernel", "n"]);
-const BANK_CONFLICTS: Key = of_lesson("cpu_gpu.lessons.conflicts", Unit::Count, &["kernel", "n"]);
-const DIVERGENCES: Key =
-    of_lesson("cpu_gpu.lessons.divergences", Unit::Count, &["kernel", "threads"]);
-const INSTRUCTIONS: Key =
-    of_lesson("cpu_gpu.lessons.instructions", Unit::Count, &["kernel", "threads"]);
-
-/// The fraction of the warp slots that blocks take.
-const OCCUPANCY: Key =
-    Key::calculated("cpu_gpu.occupancy", Unit::Share, &["capability", "registers", "threads"]);
 
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
@@ -115,40 +102,23 @@ fn counts(rec: &mut Recorder) -> Result<()> {
 fn small(rec: &mut Recorder) -> Result<()> {
     let failed = |fault: KernelFault| lab::Error::message(fault.to_string());
     for stride in [1_usize, 2, 4, 8, 32] {
-        let mut gpu = Machine::new(1);
-        let (x, y) = (gpu.array(&numbers(32 * stride, 1)), gpu.unwritten(32));
-        let c = gpu
-            .launch("strided", [1, 1], [32, 1], |t| lessons::strided(t, x, y, stride))
-            .map_err(failed)?;
-        let sectors = c.load_sectors as f64;
+        let launched = lessons::launch_strided(&mut Machine::new(1), &numbers(32 * stride, 1));
+        let sectors = launched.map_err(failed)?.0.load_sectors as f64;
         rec.record(SECTORS.at(&[("stride", &stride)]), Samples::one(sectors));
         let share = Samples::one(32.0 * 4.0 / (32.0 * sectors));
         rec.record(USEFUL.at(&[("stride", &stride)]), share);
     }
     let n = 4 * SIDE;
-    for (kernel, way) in [("transpose", 0), ("transpose_32", 32), ("transpose_33", 33)] {
-        let mut gpu = Machine::new(1);
-        let (a, b) = (gpu.array(&numbers(n * n, 1)), gpu.unwritten(n * n));
-        let (grid, block) = ([n / SIDE; 2], [SIDE; 2]);
-        let c = match way {
-            0 => gpu.launch(kernel, grid, block, |t| lessons::transpose(t, a, b, n)),
-            32 => gpu.launch(kernel, grid, block, |t| lessons::transpose_shared::<32>(t, a, b, n)),
-            _ => gpu.launch(kernel, grid, block, |t| lessons::transpose_shared::<33>(t, a, b, n)),
-        }
-        .map_err(failed)?;
+    for kernel in ["transpose", "transpose_32", "transpose_33"] {
+        let a = numbers(n * n, 1);
+        let c = lessons::launch_transpose(&mut Machine::new(1), kernel, &a).map_err(failed)?.0;
         let at = |key: Key| key.at(&[("kernel", &kernel), ("n", &n)]);
         rec.record(at(STORE_SECTORS), Samples::one(c.store_sectors as f64));
         rec.record(at(BANK_CONFLICTS), Samples::one(c.conflicts() as f64));
     }
-    for (kernel, divergent) in [("sum_divergent", true), ("sum", false)] {
-        let mut gpu = Machine::new(1);
-        let (x, sums) = (gpu.array(&numbers(256, 1)), gpu.unwritten(1));
-        let c = if divergent {
-            gpu.launch(kernel, [1, 1], [256, 1], |t| lessons::sum_divergent(t, x, sums))
-        } else {
-            gpu.launch(kernel, [1, 1], [256, 1], |t| lessons::sum(t, x, sums))
-        }
-        .map_err(failed)?;
+    for kernel in ["sum_divergent", "sum"] {
+        let x = numbers(256, 1);
+        let c = lessons::launch_sum(&mut Machine::new(1), kernel, &x, 256).map_err(failed)?.0;
         let at = |key: Key| key.at(&[("kernel", &kernel), ("threads", &256)]);
         rec.record(at(DIVERGENCES), Samples::one(c.divergences as f64));
         rec.record(at(INSTRUCTIONS), Samples::one(c.instructions as f64));

@@ -4,35 +4,59 @@
 
 use crate::{
     devices,
-    gpu::{self, About, Kind},
+    gpu::{self, About, Gpu, Kind},
 };
-use lab::{Budget, Experiment, Key, Plan, Recorder, Result, Samples, Unit, machine};
+use lab::{Budget, Experiment, Key, Plan, Recorder, Result, Samples, machine};
 use std::time::Duration;
 
 /// The devices that the page names, whether this machine has them or not.
 pub const DEVICES: [&str; 3] = ["opencl-cpu", "opencl-gpu", "cuda"];
 
-/// Cores of a CPU, multiprocessors of a device.
-pub const UNITS: Key = Key::counted("cpu_gpu.devices.units", Unit::Count, &["device"]);
-/// The CPU's as measured, a device's as its driver reports it.
-pub const CLOCK: Key = Key::measured("cpu_gpu.devices.clock", Unit::Hertz, &["device"]);
-/// Multiply-adds in f32 in a cycle.
-pub const LANES: Key = Key::measured("cpu_gpu.devices.lanes", Unit::Number, &["device"]);
-/// A device's lanes over those of one core, and over those of all.
-pub const LANES_RATIO: Key =
-    Key::measured("cpu_gpu.devices.lanes.ratio", Unit::Ratio, &["device", "over"]);
-/// Bytes of memory.
-pub const MEMORY: Key = Key::counted("cpu_gpu.devices.memory", Unit::Bytes, &["device"]);
+lab::keys! {
+    /// Cores of a CPU, multiprocessors of a device.
+    pub UNITS: counted "cpu_gpu.devices.units", Count, ["device"];
+    /// The CPU's as measured, a device's as its driver reports it.
+    pub CLOCK: measured "cpu_gpu.devices.clock", Hertz, ["device"];
+    /// Multiply-adds in f32 in a cycle.
+    pub LANES: measured "cpu_gpu.devices.lanes", Number, ["device"];
+    /// A device's lanes over those of one core, and over those of all.
+    pub LANES_RATIO: measured "cpu_gpu.devices.lanes.ratio", Ratio, ["device", "over"];
+    /// Bytes of memory.
+    pub MEMORY: counted "cpu_gpu.devices.memory", Bytes, ["device"];
+}
 
 /// This file's experiments.
 pub fn all() -> Vec<Experiment> {
-    vec![Experiment {
-        key: "cpu_gpu.devices",
-        shows: "cores, lanes, clocks and memory of the CPU and of every device",
-        values: &[UNITS, CLOCK, LANES, LANES_RATIO, MEMORY],
-        quick: true,
-        run,
-    }]
+    lab::experiments! {
+        quick "cpu_gpu.devices" => &[UNITS, CLOCK, LANES, LANES_RATIO, MEMORY], run,
+            "cores, lanes, clocks and memory of the CPU and of every device";
+    }
+}
+
+/// The device of this name.
+///
+/// # Errors
+/// Why there is none.
+pub fn open(id: &str) -> std::result::Result<Box<dyn Gpu>, String> {
+    let devices = gpu::devices();
+    if devices.found.iter().all(|about| about.id != id) {
+        return Err(why_missing(&devices, id));
+    }
+    gpu::open(id).map_err(|error| error.to_string())
+}
+
+/// Leaves out what these keys would have had of a device.
+pub fn skip_device(r: &mut Recorder, id: &str, why: &str, keys: &[Key]) {
+    for key in keys {
+        r.skip_at(key.at(&[("device", &id)]), why);
+    }
+}
+
+/// The same of each of [`DEVICES`] that is not there.
+pub fn skip_missing(r: &mut Recorder, devices: &gpu::Devices, keys: &[Key]) {
+    for id in DEVICES.iter().filter(|id| !devices.found.iter().any(|about| about.id == **id)) {
+        skip_device(r, id, &why_missing(devices, id), keys);
+    }
 }
 
 /// Why this machine has no device of this name: a clause.
@@ -52,12 +76,7 @@ pub fn why_missing(devices: &gpu::Devices, id: &str) -> String {
 fn run(r: &mut Recorder) -> Result<()> {
     let of_cpu = cpu(r);
     let found = gpu::devices();
-    for id in DEVICES.iter().filter(|id| !found.found.iter().any(|about| about.id == **id)) {
-        let why = why_missing(&found, id);
-        for key in [UNITS, CLOCK, LANES, LANES_RATIO, MEMORY] {
-            r.skip_at(key.at(&[("device", id)]), &why);
-        }
-    }
+    skip_missing(r, &found, &[UNITS, CLOCK, LANES, LANES_RATIO, MEMORY]);
     for about in &found.found {
         device(r, about, of_cpu);
     }
@@ -126,26 +145,23 @@ fn device(r: &mut Recorder, about: &About, of_cpu: Option<[f64; 2]>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::testing;
+    use crate::{gpu::testing, measured::tests::leaves};
 
     #[test]
     fn every_device_has_its_numbers_or_a_reason() {
         let _turn = testing::turn();
-        let left = lab::testing::run(&all()[0]);
-        let about = |key: Key, device: &str| {
-            left.values.iter().any(|v| v.key == key.name && v.param("device") == Some(device))
-                || left
-                    .skipped
-                    .iter()
-                    .any(|s| s.key == key.name && !s.why.is_empty() && s.params["device"] == device)
-        };
+        let left = leaves(&all()[0]);
+        let skipped = left.skipped.iter().map(|s| (s.key.as_str(), s.params.get("device")));
+        let all = left.values.iter().map(|v| (v.key.as_str(), v.params.get("device")));
+        let about: Vec<_> =
+            all.chain(skipped).map(|(key, id)| (key, id.unwrap().as_str())).collect();
         for key in [UNITS, CLOCK, LANES, MEMORY] {
             for device in DEVICES.into_iter().chain(["cpu"]) {
-                assert!(about(key, device), "{} of {device}", key.name);
+                assert!(about.contains(&(key.name, device)), "{} of {device}", key.name);
             }
         }
-        assert!(about(LANES, "core"));
-        assert!(left.values.iter().all(|v| v.median.is_finite() && v.median > 0.0), "{left:?}");
+        assert!(about.contains(&(LANES.name, "core")));
+        assert!(left.values.iter().all(|v| v.median > 0.0), "{left:?}");
     }
 
     #[test]

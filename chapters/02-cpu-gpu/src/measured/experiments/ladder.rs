@@ -1,20 +1,19 @@
 //! What each rung gains on each device, against the device's peak and the vendor's library.
 
-use super::devices::{DEVICES, why_missing};
+use super::devices::{DEVICES, open, skip_device};
 use crate::{
     Error, Result,
     counters::Target,
     devices::{Precision, peak_of},
-    gpu::{self, Arg, Buffer, Gpu, Kind, copying, cublas::Cublas, cuda::Cuda, nvrtc, write_all},
+    gpu::{Arg, Buffer, Gpu, Kind, copying, cublas::Cublas, cuda::Cuda, nvrtc, write_all},
     ladder::{self, Compiled, LADDER, Operands},
     tensor_cores::{self, CudaInputs, CudaKernel, CudaRung},
     trial::{self, Trial},
     truck,
-    verify::{Problem, Verifier},
+    verify::{Problem, Verdict, Verifier},
 };
 use lab::{
-    Budget, Experiment, Key, Plan, Race, Recorder, Samples, Unit, key::Quantity, peak,
-    race::Results,
+    Budget, Experiment, Key, Plan, Race, Recorder, Samples, key::Quantity, peak, race::Results,
 };
 use matmul::Shape;
 use std::{
@@ -22,10 +21,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-const FLOPS: Unit = Unit::FlopsPerSecond;
-/// The rate of a rung.
-pub const RATE: Key = Key::measured("cpu_gpu.ladder", FLOPS, &["device", "rung", "n"]);
 lab::keys! {
+    /// The rate of a rung.
+    pub RATE: measured "cpu_gpu.ladder", FlopsPerSecond, ["device", "rung", "n"];
     /// How many times as fast as the naive rung, round by round.
     pub SPEEDUP: measured "cpu_gpu.ladder.speedup", Ratio, ["device", "rung", "n"];
     /// How many times as fast tiles in shared memory are as the naive rung.
@@ -34,19 +32,18 @@ lab::keys! {
     pub OF_CUBLAS: measured "cpu_gpu.ladder.of_cublas", Share, ["device", "rung", "n"];
     /// Until the first product is done, from a kernel's text.
     pub COMPILE: measured "cpu_gpu.ladder.compile", Seconds, ["device", "rung"];
+    /// The rate of a rung with each of its tiles.
+    TILES: measured "cpu_gpu.ladder.tiles", FlopsPerSecond, ["device", "rung", "n", "tiles"];
+    /// At which a device copies: read and written together.
+    pub BANDWIDTH: measured "cpu_gpu.ladder.bandwidth", BytesPerSecond, ["device"];
 }
-/// The rate of a rung with each of its tiles.
-const TILES: Key = Key::measured("cpu_gpu.ladder.tiles", FLOPS, &["device", "rung", "n", "tiles"]);
-/// At which a device copies: read and written together.
-pub const BANDWIDTH: Key =
-    Key::measured("cpu_gpu.ladder.bandwidth", Unit::BytesPerSecond, &["device"]);
 
 const KEYS: [Key; 7] = [RATE, SPEEDUP, TILED, OF_CUBLAS, COMPILE, TILES, BANDWIDTH];
 
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
     lab::experiments! {
-        quick RATE.name => &[RATE, SPEEDUP, TILED, OF_CUBLAS, COMPILE, TILES, BANDWIDTH], |r| {
+        quick RATE.name => &KEYS, |r| {
             // This program, started once more to try some rungs, has nothing to measure.
             if trial::run_if_asked()? {
                 return Ok(());
@@ -98,37 +95,24 @@ fn sizes(kind: Kind, budget: Budget) -> &'static [usize] {
 /// # Errors
 /// If a device fails as a whole, or the record can't be written. A rung that fails is skipped.
 pub fn rungs(r: &mut Recorder, only: Option<&[usize]>, trial: Option<&Trial>) -> lab::Result<()> {
-    let devices = gpu::devices();
     let mut cpu_measured = Vec::new();
     for id in DEVICES {
-        let there = devices.found.iter().find(|about| about.id == id);
-        let opened = match there {
-            Some(_) => gpu::open(id).map_err(|error| error.to_string()),
-            None => Err(why_missing(&devices, id)),
-        };
-        match opened {
+        let gpu = match open(id) {
+            Ok(gpu) => gpu,
             Err(why) => {
-                for key in KEYS {
-                    r.skip_at(key.at(&[("device", &id)]), &why);
-                }
+                skip_device(r, id, &why, &KEYS);
+                continue;
             }
-            Ok(gpu) => {
-                let sizes = only.unwrap_or_else(|| sizes(gpu.about().kind, r.budget));
-                let faults = match trial.filter(|_| gpu.as_cuda().is_some()) {
-                    Some(trial) => {
-                        r.note_at(RATE.at(&[("device", &id)]));
-                        let names: Vec<_> = own_rungs().collect();
-                        let tiles = match r.budget {
-                            Budget::Full => trial::Tiles::All,
-                            Budget::Quick => trial::Tiles::First,
-                        };
-                        trial.faults(id, tiles, &names)
-                    }
-                    None => BTreeMap::new(),
-                };
-                on_device(r, &*gpu, sizes, &faults, &mut cpu_measured)?;
-            }
+        };
+        let mut faults = BTreeMap::new();
+        if let Some(trial) = trial.filter(|_| gpu.as_cuda().is_some()) {
+            r.note_at(RATE.at(&[("device", &id)]));
+            let all = r.budget == Budget::Full;
+            let tiles = if all { trial::Tiles::All } else { trial::Tiles::First };
+            faults = trial.faults(id, tiles, &own_rungs().collect::<Vec<_>>());
         }
+        let sizes = only.unwrap_or_else(|| sizes(gpu.about().kind, r.budget));
+        on_device(r, &*gpu, sizes, &faults, &mut cpu_measured)?;
     }
     Ok(())
 }
@@ -230,25 +214,20 @@ impl Size<'_> {
         drop(verifier); // four matrices
         let mut on_cpu = vec![0.0; n * n];
 
-        let mut race = Race::new();
+        let (mut race, operands) = (Race::new(), &operands);
         for (name, compiled) in &portable {
-            let mut launch = || compiled.launch(gpu, operands.args(), shape);
-            race.peer(*name, Ok(repeated(move |times| timed(gpu, times, &mut launch))));
+            enter(&mut race, gpu, name, move || compiled.launch(gpu, operands.args(), shape));
         }
-        if let Some((cuda, on_cuda)) = gpu.as_cuda().zip(on_cuda.as_ref()) {
-            let c = &on_cuda.c;
-            for (rung, compiled, inputs) in &on_cuda.rungs {
-                let mut launch = move || compiled.launch(cuda, inputs, Arg::Buffer(c));
-                let turn = repeated(move |times| timed(gpu, times, &mut launch));
-                race.peer(rung.name(), Ok(turn));
+        if let Some((cuda, OnCuda { rungs, c, halves })) = gpu.as_cuda().zip(on_cuda.as_ref()) {
+            for (rung, compiled, inputs) in rungs {
+                let launch = move || compiled.launch(cuda, inputs, Arg::Buffer(c));
+                enter(&mut race, gpu, rung.name(), launch);
             }
             if let Some(cublas) = cublas {
-                let [a, b] = operands.inputs();
-                let mut sgemm = move || cublas.sgemm(a, b, c, shape);
-                race.peer("cublas", Ok(repeated(move |times| timed(gpu, times, &mut sgemm))));
-                let [a, b] = &on_cuda.halves;
-                let mut gemm = move || cublas.gemm_bf16(a, b, c, shape);
-                race.peer("cublas_bf16", Ok(repeated(move |times| timed(gpu, times, &mut gemm))));
+                let ([a, b], [short_a, short_b]) = (operands.inputs(), halves);
+                enter(&mut race, gpu, "cublas", move || cublas.sgemm(a, b, c, shape));
+                let gemm = move || cublas.gemm_bf16(short_a, short_b, c, shape);
+                enter(&mut race, gpu, "cublas_bf16", gemm);
             }
         }
         if with_cpu {
@@ -268,11 +247,8 @@ impl Size<'_> {
     }
 
     /// What is ready to be timed. A rung that failed costs no other: its reason goes into the record.
-    fn or_skip<T>(&self, r: &mut Recorder, rung: &str, ready: Result<Option<T>>) -> Option<T> {
-        ready.unwrap_or_else(|why| {
-            r.skip_at(self.of(RATE, rung), why.to_string());
-            None
-        })
+    fn or_skip<T>(&self, r: &mut Recorder, rung: &str, ready: Result<T>) -> Option<T> {
+        ready.map_err(|why| r.skip_at(self.of(RATE, rung), why.to_string())).ok()
     }
 
     /// A portable rung, compiled with the best of its tiles, and only if its product is right.
@@ -282,9 +258,8 @@ impl Size<'_> {
         rung: &'static ladder::Rung,
         operands: &Operands,
         verifier: &Verifier,
-    ) -> Result<Option<(&'static str, Compiled)>> {
-        let rate = self.of(RATE, rung.name);
-        r.note_at(&rate);
+    ) -> Result<(&'static str, Compiled)> {
+        r.note_at(self.of(RATE, rung.name));
         self.tried(rung.name)?;
         let start = self.start();
         let mut compiled = rung.compile(self.gpu, self.shape)?;
@@ -304,12 +279,8 @@ impl Size<'_> {
                 compiled = best;
             }
         }
-        let verdict = verifier.run(self.gpu, |abc| compiled.launch(self.gpu, abc, self.shape))?;
-        if let Err(fault) = verdict {
-            r.skip_at(rate, format!("its product is wrong: {fault}"));
-            return Ok(None);
-        }
-        Ok(Some((rung.name, compiled)))
+        right(verifier.run(self.gpu, |abc| compiled.launch(self.gpu, abc, self.shape))?)?;
+        Ok((rung.name, compiled))
     }
 
     /// The rungs of CUDA alone, on a device that CUDA drives; elsewhere the reason why not.
@@ -343,9 +314,8 @@ impl Size<'_> {
         cuda: &Cuda,
         mut rung: CudaRung,
         problem: &Problem,
-    ) -> Result<Option<(CudaRung, CudaKernel, CudaInputs)>> {
-        let rate = self.of(RATE, rung.name());
-        r.note_at(&rate);
+    ) -> Result<(CudaRung, CudaKernel, CudaInputs)> {
+        r.note_at(self.of(RATE, rung.name()));
         rung.runs_on(cuda.capability())?;
         self.tried(rung.name())?;
         let inputs = CudaInputs::new(cuda, rung, &problem.a, &problem.b, self.shape)?;
@@ -361,11 +331,8 @@ impl Size<'_> {
                 rung = CudaRung::AsyncCopy(*best);
             }
         }
-        if let Err(fault) = tensor_cores::check(cuda, rung, problem)? {
-            r.skip_at(rate, format!("its product is wrong: {fault}"));
-            return Ok(None);
-        }
-        Ok(Some((rung, rung.compile(cuda, self.shape)?, inputs)))
+        right(tensor_cores::check(cuda, rung, problem)?)?;
+        Ok((rung, rung.compile(cuda, self.shape)?, inputs))
     }
 
     /// Whether the rung has passed its trial.
@@ -428,6 +395,21 @@ impl Size<'_> {
     }
 }
 
+/// Refuses to time a wrong product.
+fn right(verdict: Verdict) -> Result<()> {
+    verdict.map(drop).map_err(|fault| Error::message(format!("its product is wrong: {fault}")))
+}
+
+/// A contender whose launches are timed on the device's clock.
+fn enter<'w>(
+    race: &mut Race<'w>,
+    gpu: &'w dyn Gpu,
+    name: &str,
+    mut launch: impl FnMut() -> Result<()> + 'w,
+) {
+    race.peer(name, Ok(repeated(move |times| timed(gpu, times, &mut launch))));
+}
+
 /// Seconds of one launch when there are `times` of them, on the device's clock.
 fn timed(gpu: &dyn Gpu, times: usize, launch: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
     let seconds = gpu.seconds(&mut || (0..times).try_for_each(|_| launch()))?;
@@ -470,13 +452,13 @@ fn bandwidth(r: &Recorder, gpu: &dyn Gpu) -> Result<Samples> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::testing;
+    use crate::{gpu::testing, measured::tests::leaves};
 
     #[test]
     fn every_device_is_measured_or_missed() {
         let turn = testing::opencl();
         let experiment = Experiment { run: |r| rungs(r, Some(&[24]), None), ..all().remove(0) };
-        let values = lab::testing::run(&experiment).values;
+        let values = leaves(&experiment).values;
         if turn.is_none() {
             return;
         }
@@ -486,9 +468,7 @@ mod tests {
         }
         let cpu = values.iter().find(|v| v.param("device") == Some("cpu"));
         assert!(cpu.is_some_and(|v| v.of_limit().is_some()), "{cpu:?}");
-        for value in &values {
-            assert!(value.median.is_finite() && value.median > 0.0, "{value:?}");
-        }
+        assert!(values.iter().all(|value| value.median > 0.0), "{values:?}");
         assert!(values.iter().any(|v| v.key == TILED.name));
     }
 

@@ -1,8 +1,8 @@
 //! LU decomposition: how fast, where the time goes, how exact, and which block is best.
 
-use super::devices::{DEVICES, why_missing};
+use super::devices::{DEVICES, open};
 use crate::{
-    gpu::{self, Gpu, Kind},
+    gpu::{Gpu, Kind},
     lu::{
         BLOCK, Lu, Plan as Cut, blocked,
         check::{random, residual},
@@ -11,45 +11,40 @@ use crate::{
     },
 };
 use lab::{
-    Budget, Error, Experiment, Key, Plan, Race, Recorder, Result, Samples, Unit, peak,
-    record::Limit,
+    Budget, Error, Experiment, Key, Plan, Race, Recorder, Result, Samples, peak, record::Limit,
 };
 use matmul::{MatMut, MatRef, Options, Threads, parallel, sgemm};
 use std::time::{Duration, Instant};
 
-const FLOPS: Unit = Unit::FlopsPerSecond;
-/// The rate of a decomposition.
-pub const RATE: Key = Key::measured("cpu_gpu.lu", FLOPS, &["n", "threads", "variant", "device"]);
-/// The rate of chapter 1's product of the same n.
-pub const PRODUCT: Key = Key::measured("cpu_gpu.lu.product", FLOPS, &["n", "threads"]);
-/// How many times as fast as faer the blocked decomposition is, round by round.
-pub const RATIO: Key = Key::measured("cpu_gpu.lu.ratio", Unit::Ratio, &["n", "threads"]);
-/// Its rate as a fraction of the product's, round by round.
-pub const OF_PRODUCT: Key = Key::measured("cpu_gpu.lu.of_product", Unit::Share, &["n", "threads"]);
-/// A part's fraction of the time.
-pub const SHARE: Key = Key::measured("cpu_gpu.lu.share", Unit::Share, &["n", "threads", "part"]);
-/// The product's fraction of the operations.
-pub const PREDICTED: Key = Key::calculated("cpu_gpu.lu.predicted", Unit::Share, &["n"]);
-/// How far solutions are from solving their systems.
-const RESIDUAL: Key =
-    Key::measured("cpu_gpu.lu.residual", Unit::Number, &["n", "variant", "device"]);
-/// The rate by the width of the panels.
-const WIDTH: Key = Key::measured("cpu_gpu.lu.block", FLOPS, &["n", "block"]);
+lab::keys! {
+    /// The rate of a decomposition.
+    RATE: measured "cpu_gpu.lu", FlopsPerSecond, ["n", "threads", "variant", "device"];
+    /// The rate of chapter 1's product of the same n.
+    PRODUCT: measured "cpu_gpu.lu.product", FlopsPerSecond, ["n", "threads"];
+    /// How many times as fast as faer the blocked decomposition is, round by round.
+    RATIO: measured "cpu_gpu.lu.ratio", Ratio, ["n", "threads"];
+    /// Its rate as a fraction of the product's, round by round.
+    OF_PRODUCT: measured "cpu_gpu.lu.of_product", Share, ["n", "threads"];
+    /// A part's fraction of the time.
+    pub SHARE: measured "cpu_gpu.lu.share", Share, ["n", "threads", "part"];
+    /// The product's fraction of the operations.
+    pub PREDICTED: calculated "cpu_gpu.lu.predicted", Share, ["n"];
+    /// How far solutions are from solving their systems.
+    RESIDUAL: measured "cpu_gpu.lu.residual", Number, ["n", "variant", "device"];
+    /// The rate by the width of the panels.
+    WIDTH: measured "cpu_gpu.lu.block", FlopsPerSecond, ["n", "block"];
+}
 
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
     lab::experiments! {
         quick RATE.name => &[RATE, PRODUCT, RATIO, OF_PRODUCT, SHARE, PREDICTED, RESIDUAL, WIDTH], |r| {
-            let sizes = [256, 512, 1024, 2048, 4096];
-            if r.budget == Budget::Quick {
-                measure(
-                    r,
-                    &MatrixSizes { cpu: &sizes[..3], sweep: 512, slow: &[256], fast: &sizes[1..4] },
-                )
-            } else {
-                let fast = &[512, 1024, 2048, 4096, 8192];
-                measure(r, &MatrixSizes { cpu: &sizes, sweep: 2048, slow: &[256, 512, 1024], fast })
-            }
+            let (cpu, fast) = ([256, 512, 1024, 2048, 4096], [512, 1024, 2048, 4096, 8192]);
+            let sizes = match r.budget {
+                Budget::Quick => MatrixSizes { cpu: &cpu[..3], sweep: 512, slow: &cpu[..1], fast: &fast[..3] },
+                Budget::Full => MatrixSizes { cpu: &cpu, sweep: 2048, slow: &cpu[..3], fast: &fast },
+            };
+            measure(r, &sizes)
         },
             "LU decomposition at the speed of its products: unblocked, in blocks, by a library, on a device";
     }
@@ -241,17 +236,12 @@ fn sweep(r: &mut Recorder, n: usize) -> Result<()> {
 
 /// The matrix on each device that there is.
 fn devices(r: &mut Recorder, sizes: &MatrixSizes) -> Result<()> {
-    let devices = gpu::devices();
     for id in DEVICES {
         let rate = RATE.at(&[("variant", &"device"), ("device", &id)]);
-        if !devices.found.iter().any(|about| about.id == id) {
-            r.skip_at(rate, why_missing(&devices, id));
-            continue;
-        }
-        let device = match gpu::open(id) {
+        let device = match open(id) {
             Ok(device) => device,
-            Err(error) => {
-                r.skip_at(rate, error.to_string());
+            Err(why) => {
+                r.skip_at(rate, why);
                 continue;
             }
         };
@@ -290,25 +280,18 @@ fn on_a_device(r: &mut Recorder, gpu: &dyn Gpu, on_device: &OnDevice, n: usize) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{record::Run, testing};
+    use crate::{gpu::testing, measured::tests::leaves};
 
     #[test]
     fn the_experiment_leaves_what_it_declares() {
-        let _turn = gpu::testing::turn();
-        let Run { values, skipped, .. } = testing::run(&Experiment {
+        let _turn = testing::turn();
+        let values = leaves(&Experiment {
             run: |r| {
                 measure(r, &MatrixSizes { cpu: &[24, 40], sweep: 32, slow: &[20], fast: &[20] })
             },
             ..all().remove(0)
-        });
-        for value in &values {
-            assert!(value.median.is_finite() && value.median >= 0.0, "{value:?}");
-        }
-        for device in DEVICES {
-            let measured = values.iter().any(|v| v.param("device") == Some(device));
-            let told = skipped.iter().any(|s| s.params.get("device").is_some_and(|d| d == device));
-            assert!(measured != told, "{device} is neither measured nor explained");
-        }
+        })
+        .values;
         let residuals = values.iter().filter(|value| value.key == RESIDUAL.name);
         assert!(residuals.clone().count() >= 4);
         assert!(residuals.clone().all(|value| value.median < 16.0), "HPL would not pass it");

@@ -2,7 +2,7 @@
 
 #![allow(clippy::float_cmp)] // JobSizes are whole numbers, which f64 holds exactly.
 
-use super::devices::{DEVICES, why_missing};
+use super::devices::{skip_device, skip_missing, why_missing};
 use crate::{
     Error, Result,
     gpu::{self, Element, Gpu, Kind},
@@ -18,17 +18,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-const FLOPS: Unit = Unit::FlopsPerSecond;
-/// The time of the smallest job.
-pub const LATENCY: Key =
-    Key::measured("cpu_gpu.truck.latency", Unit::Seconds, &["job", "device", "transfer"]);
-/// The rate of the map of n elements.
-pub const MAP: Key =
-    Key::measured("cpu_gpu.truck.map", FLOPS, &["steps", "n", "device", "transfer"]);
-/// The rate of the product of n×n matrices.
-pub const PRODUCT: Key =
-    Key::measured("cpu_gpu.truck.product", FLOPS, &["n", "device", "transfer"]);
 lab::keys! {
+    /// The time of the smallest job.
+    pub LATENCY: measured "cpu_gpu.truck.latency", Seconds, ["job", "device", "transfer"];
+    /// The rate of the map of n elements.
+    pub MAP: measured "cpu_gpu.truck.map", FlopsPerSecond, ["steps", "n", "device", "transfer"];
+    /// The rate of the product of n×n matrices.
+    pub PRODUCT: measured "cpu_gpu.truck.product", FlopsPerSecond, ["n", "device", "transfer"];
     /// The rate of copies to a device and back.
     TRANSFER: measured "cpu_gpu.truck.transfer", BytesPerSecond, ["device", "direction", "bytes"];
     /// The size above which a device is faster than the CPU.
@@ -43,9 +39,9 @@ lab::keys! {
     pub SPEEDUP: measured "cpu_gpu.truck.speedup", Ratio, ["work", "device", "transfer", "over", "n"];
     /// A fitted line's α.
     pub MODEL_LATENCY: measured "cpu_gpu.truck.model.latency", Seconds, ["work", "device"];
+    /// A fitted line's 1/β: of copies in bytes.
+    pub MODEL_RATE: measured "cpu_gpu.truck.model.rate", FlopsPerSecond, ["work", "device"];
 }
-/// A fitted line's 1/β: of copies in bytes.
-pub const MODEL_RATE: Key = Key::measured("cpu_gpu.truck.model.rate", FLOPS, &["work", "device"]);
 
 /// This file's experiments.
 pub fn all() -> Vec<Experiment> {
@@ -245,21 +241,9 @@ fn on_cpu(r: &mut Recorder, work: Work, limits: &JobSizes, timed: &mut Timed) ->
     Ok(())
 }
 
-/// Whose kernels a device runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Library {
-    Ours,
-    Cublas,
-}
-
-impl Library {
-    /// The runner's name in records: `cublas` on the device `cuda`, `cublas:1` on `cuda:1`.
-    fn name(self, id: &str) -> String {
-        match self {
-            Self::Ours => id.to_owned(),
-            Self::Cublas => id.replace("cuda", "cublas"),
-        }
-    }
+/// A runner's name in records: with cuBLAS `cublas` on the device `cuda`, `cublas:1` on `cuda:1`.
+fn runner(id: &str, cublas: bool) -> String {
+    if cublas { id.replace("cuda", "cublas") } else { id.to_owned() }
 }
 
 /// The rung that a device's products take.
@@ -276,25 +260,23 @@ fn on_device(
     r: &mut Recorder,
     gpu: &dyn Gpu,
     work: Work,
-    by: Library,
+    cublas: bool,
     limits: &JobSizes,
     timed: &mut Timed,
 ) -> Result<()> {
     let memory = gpu.about().memory.min(machine::caches_and_memory().1.max(1 << 30));
     let sizes = limits.that_fit(work, memory);
     let Some(most) = sizes.last().copied() else { return Ok(()) };
-    let trip: Box<dyn Trip> = match (work, by) {
-        (Work::Map(steps), _) => Box::new(MapTrip::new(gpu, steps, most)?),
-        (Work::Product, Library::Ours) => {
-            Box::new(ProductTrip::new(gpu, rung_for(gpu, r.budget)?, most)?)
-        }
-        (Work::Product, Library::Cublas) => Box::new(ProductTrip::by_cublas(gpu, most)?),
+    let trip: Box<dyn Trip> = match work {
+        Work::Map(steps) => Box::new(MapTrip::new(gpu, steps, most)?),
+        Work::Product if cublas => Box::new(ProductTrip::by_cublas(gpu, most)?),
+        Work::Product => Box::new(ProductTrip::new(gpu, rung_for(gpu, r.budget)?, most)?),
     };
     let (there, back) = work.bytes(most as f64);
     let (input, mut output) = (f32::bytes(&numbers(there as usize / 4, 1)), vec![0; back as usize]);
     trip.load(most, &input)?;
     for transfer in ["without", "with"] {
-        let who = (by.name(&gpu.about().id), transfer);
+        let who = (runner(&gpu.about().id, cublas), transfer);
         let points = rising(r, (work, &who), &sizes, limits, &mut |n| {
             if transfer == "without" {
                 return trip.drive(n);
@@ -518,20 +500,13 @@ fn predict(
     record_crossover(r, what, found, on_cpu.smallest);
 }
 
-/// Every key that would have named this device.
-fn skip_device(r: &mut Recorder, id: &str, why: &str) {
-    for key in
-        [LATENCY, MAP, PRODUCT, TRANSFER, CROSSOVER, PREDICTED, SPEEDUP, MODEL_LATENCY, MODEL_RATE]
-    {
-        r.skip_at(key.at(&[("device", &id)]), why);
-    }
-}
+/// Every key that names a device.
+const OF_DEVICES: [Key; 9] =
+    [LATENCY, MAP, PRODUCT, TRANSFER, CROSSOVER, PREDICTED, SPEEDUP, MODEL_LATENCY, MODEL_RATE];
 
 fn run(r: &mut Recorder, limits: &JobSizes) -> Result<()> {
     let found = gpu::devices();
-    for id in DEVICES.iter().filter(|id| !found.found.iter().any(|about| about.id == **id)) {
-        skip_device(r, id, &why_missing(&found, id));
-    }
+    skip_missing(r, &found, &OF_DEVICES);
     let (mut opened, mut links) = (Vec::new(), BTreeMap::new());
     for about in &found.found {
         let ready = gpu::open(&about.id).and_then(|gpu| {
@@ -541,10 +516,10 @@ fn run(r: &mut Recorder, limits: &JobSizes) -> Result<()> {
         match ready {
             Ok((gpu, lines)) => {
                 links.insert(about.id.clone(), lines);
-                links.insert(Library::Cublas.name(&about.id), lines);
+                links.insert(runner(&about.id, true), lines);
                 opened.push(gpu);
             }
-            Err(error) => skip_device(r, &about.id, &error.to_string()),
+            Err(error) => skip_device(r, &about.id, &error.to_string(), &OF_DEVICES),
         }
     }
     for work in Work::ALL {
@@ -552,11 +527,11 @@ fn run(r: &mut Recorder, limits: &JobSizes) -> Result<()> {
         on_cpu(r, work, limits, &mut timed)?;
         for gpu in &opened {
             let cublas = work == Work::Product && gpu.as_cuda().is_some();
-            for by in [Some(Library::Ours), cublas.then_some(Library::Cublas)].into_iter().flatten()
-            {
-                let done = on_device(r, &**gpu, work, by, limits, &mut timed);
+            for cublas in [false, true].into_iter().take(1 + usize::from(cublas)) {
+                let done = on_device(r, &**gpu, work, cublas, limits, &mut timed);
                 if let Err(Error::Message(why)) = done {
-                    r.skip_at(work.key().at(&[("device", &by.name(&gpu.about().id))]), why);
+                    let device = runner(&gpu.about().id, cublas);
+                    r.skip_at(work.key().at(&[("device", &device)]), why);
                 }
             }
         }
@@ -572,7 +547,7 @@ fn run(r: &mut Recorder, limits: &JobSizes) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::testing;
+    use crate::{gpu::testing, measured::tests::leaves};
     use lab::{
         Device,
         progress::Progress,
@@ -598,15 +573,10 @@ mod tests {
     fn leaves_what_it_declares() {
         let _turn = testing::turn();
         let small = Experiment { run: |r| Ok(run(r, &small())?), ..all().remove(0) };
-        let Run { values, skipped, .. } = lab::testing::run(&small);
-        for value in &values {
-            assert!(value.median.is_finite() && value.median >= 0.0, "{value:?}");
-        }
+        let Run { values, skipped, .. } = leaves(&small);
         let of = |key: &str, name: &str, is: &str| -> Vec<&Value> {
-            values
-                .iter()
-                .filter(|v| v.key == key && v.params.get(name).is_some_and(|value| value == is))
-                .collect()
+            let is = |value: &&Value| value.param(name) == Some(is);
+            values.iter().filter(|value| value.key == key).filter(is).collect()
         };
         // Two kinds of maps, three sizes.
         assert_eq!(of("cpu_gpu.truck.map", "device", "cpu").len(), 6);
@@ -621,11 +591,6 @@ mod tests {
                     skipped.iter().filter(|s| s.key == key && s.params["device"] == about.id);
                 assert_eq!(of(key, "device", &about.id).len() + none.count(), 6, "{key}");
             }
-        }
-        for id in DEVICES {
-            let named = values.iter().any(|v| v.params.get("device").is_some_and(|d| d == id));
-            let missed = skipped.iter().any(|s| s.params.get("device").is_some_and(|d| d == id));
-            assert!(named || missed, "nothing is said about {id}");
         }
     }
 
@@ -657,8 +622,7 @@ mod tests {
         let Some(Crossover::At(size)) = clear_crossover(&car, &truck) else { panic!("they meet") };
         assert!((4.0..4.5).contains(&size), "{size}");
         assert_eq!(clear_crossover(&car, &truck[..3]), Some(Crossover::Never(4.0)));
-        assert_eq!(Library::Cublas.name("cuda:1"), "cublas:1");
-        assert_eq!(Library::Ours.name("cuda"), "cuda");
+        assert_eq!([true, false].map(|cublas| runner("cuda:1", cublas)), ["cublas:1", "cuda:1"]);
     }
 
     #[test]

@@ -70,12 +70,9 @@ fn draw_sectors(_: &Records) -> Result<Drawing> {
     let mut facts = Vec::new();
     for (row, stride) in [1_usize, 2, 4, 8].into_iter().enumerate() {
         let mut gpu = Machine::new(1);
-        let x = gpu.array(&vec![0.0; 32 * stride]);
-        let y = gpu.unwritten(32);
         gpu.watch([0, 0], 0);
-        let counts = gpu
-            .launch("strided", [1, 1], [32, 1], |t| lessons::strided(t, x, y, stride))
-            .map_err(failed)?;
+        let (counts, _) =
+            lessons::launch_strided(&mut gpu, &vec![0.0; 32 * stride]).map_err(failed)?;
         let words = touched(gpu.events());
         let label = format!("stride {stride}: {} sectors", counts.load_sectors);
         strip(&mut body, 22.0 + 50.0 * row as f64, &label, &words, 256, WIDTH);
@@ -116,18 +113,13 @@ fn timeline(body: &mut String, left: f64, title: &str, events: &[Event], cell: f
 
 fn draw_divergence(_: &Records) -> Result<Drawing> {
     const CELL: f64 = 7.0;
-    let run = |divergent: bool| {
+    let run = |kernel: &str| {
         let mut gpu = Machine::new(1);
-        let (x, sums) = (gpu.array(&[1.0; 32]), gpu.unwritten(1));
         gpu.watch([0, 0], 0);
-        let counts = if divergent {
-            gpu.launch("sum_divergent", [1, 1], [32, 1], |t| lessons::sum_divergent(t, x, sums))
-        } else {
-            gpu.launch("sum", [1, 1], [32, 1], |t| lessons::sum(t, x, sums))
-        };
-        counts.map(|counts| (counts, gpu.events().to_vec())).map_err(failed)
+        let launched = lessons::launch_sum(&mut gpu, kernel, &[1.0; 32], 32);
+        launched.map(|(counts, _)| (counts, gpu.events().to_vec())).map_err(failed)
     };
-    let ((far, one), (near, two)) = (run(true)?, run(false)?);
+    let ((far, one), (near, two)) = (run("sum_divergent")?, run("sum")?);
     let mut body = String::new();
     timeline(&mut body, 0.0, "far apart", &one, CELL);
     timeline(&mut body, 250.0, "neighbours", &two, CELL);
@@ -152,18 +144,10 @@ fn draw_divergence(_: &Records) -> Result<Drawing> {
 }
 
 /// The word that each lane of the first warp reads where a tile is transposed through shared memory.
-fn read_back(padded: bool) -> Result<[Option<usize>; WARP]> {
+fn read_back(kernel: &str) -> Result<[Option<usize>; WARP]> {
     let mut gpu = Machine::new(1);
-    let n = SIDE;
-    let (a, b) = (gpu.array(&vec![1.0; n * n]), gpu.unwritten(n * n));
     gpu.watch([0, 0], 0);
-    let (grid, block) = ([1, 1], [SIDE; 2]);
-    if padded {
-        gpu.launch("33", grid, block, |t| lessons::transpose_shared::<33>(t, a, b, n))
-    } else {
-        gpu.launch("32", grid, block, |t| lessons::transpose_shared::<32>(t, a, b, n))
-    }
-    .map_err(failed)?;
+    lessons::launch_transpose(&mut gpu, kernel, &vec![1.0; SIDE * SIDE]).map_err(failed)?;
     let load = gpu.events().iter().find_map(|event| match event.touched {
         Some((Space::Shared(_), words)) if !event.store => Some(words),
         _ => None,
@@ -181,26 +165,30 @@ fn square(body: &mut String, [left, top]: [f64; 2], title: &str, size: f64) {
     );
 }
 
+/// A filled cell of such a square, its numbers with so many digits.
+fn mark(body: &mut String, digits: usize, corner: [f64; 2], cell: f64, at: [usize; 2]) {
+    let [x, y] = [0, 1].map(|axis| corner[axis] + at[axis] as f64 * cell + 0.6);
+    let side = cell - 1.2;
+    let _ = writeln!(
+        body,
+        "<rect x=\"{x:.digits$}\" y=\"{y:.digits$}\" width=\"{side:.digits$}\" height=\"{side:.digits$}\" \
+         fill=\"var(--series-1)\"/>"
+    );
+}
+
 fn draw_banks(_: &Records) -> Result<Drawing> {
     const CELL: f64 = 6.6;
     let mut body = String::new();
     let mut worst = Vec::new();
-    for (padded, left, title) in
-        [(false, 0.0, "rows 32 words apart"), (true, 250.0, "33 words apart")]
+    for (kernel, left, title) in
+        [("transpose_32", 0.0, "rows 32 words apart"), ("transpose_33", 250.0, "33 words apart")]
     {
         let mut load = [0; BANKS];
         square(&mut body, [left, 22.0], title, CELL * BANKS as f64);
-        for (lane, word) in read_back(padded)?.into_iter().enumerate() {
+        for (lane, word) in read_back(kernel)?.into_iter().enumerate() {
             let Some(word) = word else { continue };
             load[word % BANKS] += 1;
-            let _ = writeln!(
-                body,
-                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"var(--series-1)\"/>",
-                left + (word % BANKS) as f64 * CELL + 0.6,
-                22.0 + lane as f64 * CELL + 0.6,
-                CELL - 1.2,
-                CELL - 1.2
-            );
+            mark(&mut body, 1, [left, 22.0], CELL, [word % BANKS, lane]);
         }
         worst.push(load.into_iter().max().unwrap_or(0));
     }
@@ -259,14 +247,7 @@ fn reads(body: &mut String, corner: [f64; 2], cell: f64, wanted: &[usize], moved
         );
     }
     for word in wanted {
-        let _ = writeln!(
-            body,
-            "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"var(--series-1)\"/>",
-            left + (word % 32) as f64 * cell + 0.6,
-            top + (word / 32) as f64 * cell + 0.6,
-            cell - 1.2,
-            cell - 1.2
-        );
+        mark(body, 2, corner, cell, [word % 32, word / 32]);
     }
 }
 

@@ -32,7 +32,6 @@ pub fn tables() -> Vec<Table> {
     vec![
         Table { key: "cpu_gpu.ladder.opencl-cpu", make: |r| table_ladder(r, "opencl-cpu") },
         Table { key: "cpu_gpu.ladder.cuda", make: |r| table_ladder(r, "cuda") },
-        Table { key: "cpu_gpu.ladder.published", make: table_published },
     ]
 }
 
@@ -209,104 +208,27 @@ fn table_ladder(records: &Records, device: &str) -> Result<TableData> {
         .table(records, caption)
 }
 
-/// Boehm's table: GFLOP/s at 4096³ on an RTX A6000, as fractions of cuBLAS, 23249.6 GFLOP/s (the README of
-/// `siboehm/SGEMM_CUDA`). In the order of his kernels: his table is sorted by rate, but double buffering is kernel 11,
-/// built on kernel 10, the warp tiles.
-const PUBLISHED: [(&str, f64); 9] = [
-    ("naive", 309.0),
-    ("coalesced", 1986.5),
-    ("shared tiles", 2980.3),
-    ("1D register tiles", 8474.7),
-    ("2D register tiles", 15971.7),
-    ("four at a time", 18237.3),
-    ("tuned tiles", 19721.0),
-    ("warp tiles", 21779.3),
-    ("warp tiles with double buffering", 17278.3),
-];
-const PUBLISHED_CUBLAS: f64 = 23_249.6;
-
-fn table_published(records: &Records) -> Result<TableData> {
-    let caption = "Not measured here: what Simon Boehm published for his own kernels at n = 4096 on an NVIDIA RTX A6000 \
-         (the README of SGEMM_CUDA, 2022 and 2023). Double buffering came last, and was a fifth slower than what it \
-         was built on.";
-    Grid::new(PUBLISHED.into_iter().chain([("cuBLAS", PUBLISHED_CUBLAS)]))
-        .column("rung", |(name, _)| *name)
-        .column("rate", |(_, rate)| Unit::FlopsPerSecond.format(rate * GIGA))
-        .column("of cuBLAS", |(_, rate)| Unit::Share.format(rate / PUBLISHED_CUBLAS))
-        .table(records, caption)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{measured::experiments::devices::DEVICES, tensor_cores::CudaRung};
-    use lab::{
-        record::Limit,
-        testing::{MadeUp, are_drawn, unmeasured},
+    use crate::{
+        measured::{experiments::devices::DEVICES, tests::measured},
+        tensor_cores::CudaRung,
     };
-
-    /// Made-up values: a ladder that rises at each rung, on a CPU and on a GPU without Hopper's unit.
-    fn whole() -> Records {
-        let mut all = MadeUp::default();
-        for (device, start, sizes) in
-            [("opencl-cpu", 3e8, &[256, 512][..]), ("cuda", 5e11, &[1024, 4096, 8192])]
-        {
-            for n in sizes {
-                add_rungs(&mut all, device, start, *n);
-            }
-            for rung in rungs_on(device) {
-                all.add(COMPILE.at(&[("device", &device), ("rung", &rung)]), 0.2);
-            }
-            all.add(BANDWIDTH.at(&[("device", &device)]), start * 10.0);
-        }
-        all.skip(RATE.at(&[("device", &"opencl-gpu")]), "this machine has no GPU with OpenCL");
-        for (at, rung) in LADDER.iter().enumerate() {
-            let what = INTENSITY.at(&[("rung", &rung.name), ("n", &COUNTED)]);
-            all.add(what, 0.25 + 2.0 * at as f64);
-        }
-        all.records(&crate::chapter())
-    }
-
-    fn add_rungs(all: &mut MadeUp, device: &str, start: f64, n: usize) {
-        let limit = Limit { name: "a made-up peak".to_owned(), value: 6e13 };
-        for (step, rung) in rungs_on(device).into_iter().enumerate() {
-            if rung == "wgmma" {
-                all.skip(at(RATE, device, rung, n), "this GPU is no Hopper");
-                continue;
-            }
-            let rate = start * 1.5_f64.powi(step as i32);
-            all.add(at(RATE, device, rung, n).against(limit.clone()), rate);
-            if rung != "naive" {
-                all.add(at(SPEEDUP, device, rung, n), rate / start);
-            }
-            if device == "cuda" && !rung.starts_with("cublas") {
-                all.add(at(OF_CUBLAS, device, rung, n), 0.05 * step as f64);
-            }
-        }
-        all.add(at(RATE, "cpu", "sgemm", n).against(limit), 1e11);
-    }
+    use lab::testing::{book, unmeasured};
 
     #[test]
-    fn figures_and_tables_show_records_or_say_what_is_missing() {
-        let records = whole();
-        let mut tables = tables();
-        tables.retain(|table| !table.key.ends_with("published"));
-        are_drawn(&figures(), &tables, &records);
-        for drawn in [draw_ladder, draw_roofline] {
-            let error = drawn(&records, "opencl-gpu").unwrap_err().to_string();
-            assert!(error.contains("this machine has no GPU with OpenCL"), "{error}");
-        }
-        assert!(matches!(table_ladder(&records, "opencl-gpu"), Err(Error::Skipped { .. })));
-        assert!(matches!(table_ladder(&unmeasured(), "cuda"), Err(Error::NotMeasured { .. })));
-    }
-
-    #[test]
-    fn pictures_show_4096_where_it_was_measured() -> Result<()> {
-        let records = whole();
+    fn pictures_show_4096_where_it_was_measured_or_say_what_is_missing() -> Result<()> {
+        let records = measured();
         assert!(draw_ladder(&records, "cuda")?.caption.contains("4096×4096"));
         assert!(draw_ladder(&records, "opencl-cpu")?.caption.contains("512×512"));
-        let alt = draw_ladder(&records, "cuda")?.alt;
-        assert!(alt.contains("wgmma, bf16: this GPU is no Hopper"), "{alt}");
+        let without = Records::load(&book("records/epyc-2core"))?;
+        for drawn in [draw_ladder, draw_roofline] {
+            let error = drawn(&without, "opencl-gpu").unwrap_err().to_string();
+            assert!(error.contains("OpenCL shows no GPU on this machine"), "{error}");
+        }
+        assert!(matches!(table_ladder(&without, "opencl-gpu"), Err(Error::Skipped { .. })));
+        assert!(matches!(table_ladder(&unmeasured(), "cuda"), Err(Error::NotMeasured { .. })));
         Ok(())
     }
 
@@ -318,22 +240,5 @@ mod tests {
         }
         assert_eq!(rungs_on("cuda").len(), LADDER.len() + CudaRung::ALL.len() + 2);
         assert_eq!(DEVICES.map(|device| rungs_on(device).len()), [8, 8, 13]);
-    }
-
-    /// The fractions in the published table are those of its last row.
-    #[test]
-    fn published_shares_are_of_the_published_cublas() -> Result<()> {
-        let table = table_published(&unmeasured())?;
-        assert!(table.rows.iter().all(|row| row.len() == table.head.len()));
-        let shares: Vec<&str> = table.rows.iter().map(|row| row[2].as_str()).collect();
-        assert_eq!(shares[0], "1.33%");
-        assert_eq!(shares[7], "93.68%");
-        assert_eq!(shares[8], "74.3%");
-        assert_eq!(shares[9], "100%");
-        // As the caption says.
-        let [.., (warp_tiles, before), (buffered, after)] = PUBLISHED;
-        assert!(warp_tiles == "warp tiles" && buffered.starts_with("warp tiles"));
-        assert!((after / before - 0.8).abs() < 0.01);
-        Ok(())
     }
 }

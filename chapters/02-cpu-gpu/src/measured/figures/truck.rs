@@ -1,6 +1,6 @@
 //! The sports car and the truck in figures and tables.
 
-use super::words::{device_name, devices_of, without_empty_columns};
+use super::words::{device_name, devices_of};
 use crate::{
     measured::experiments::{
         devices::LANES_RATIO,
@@ -353,162 +353,56 @@ fn table_speedup(records: &Records) -> Result<TableData> {
         .column("over all cores", |row| over(row, "cpu"))
         .column("its lanes", |row| lanes(row.0, "cpu"))
         .table(records, caption);
-    table.map(without_empty_columns)
+    table.map(TableData::filled)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::{
-        experiments::{
-            devices::{CLOCK, LANES, MEMORY, UNITS},
-            truck::THREADS,
-        },
-        figures::devices,
-    };
-    use lab::testing::{MadeUp, are_drawn};
+    use crate::measured::tests::measured;
 
-    /// What a machine might leave that has CUDA, whose truck wins, and no OpenCL.
-    fn made_up() -> Records {
-        let mut all = MadeUp::default();
+    #[test]
+    fn captions_and_tables_tell_who_wins() {
+        let records = measured();
+        let drawing = draw_rates(&records, Work::Product).unwrap();
+        assert!(drawing.caption.contains("that of “cuBLAS, data there”"), "{}", drawing.caption);
         for work in Work::ALL {
-            add_job(&mut all, work);
+            let caption = draw_rates(&records, work).unwrap().caption;
+            let of_cpu = ["core", "cpu"].map(device_name);
+            let first = of_cpu.map(|name| format!("At n = 1 the fastest is “{name}”"));
+            assert!(first.iter().any(|first| caption.contains(first)), "{caption}");
         }
-        for (device, units, lanes, clock) in
-            [("cpu", 2.0, 32.0, 3e9), ("cuda", 132.0, 16_896.0, 1.98e9)]
-        {
-            for (key, value) in [(UNITS, units), (LANES, lanes), (CLOCK, clock), (MEMORY, 1e11)] {
-                all.add(key.at(&[("device", &device)]), value);
-            }
+        let data = table_crossover(&records).unwrap();
+        let won = data.rows.iter().filter(|row| row[3].starts_with("from n = ")).count();
+        let words = format!("in {won} of {} cases", data.rows.len());
+        assert!(won > 0 && data.caption.contains(&words), "{}", data.caption);
+        let wins = table_threads(&records).unwrap().rows.into_iter().map(|row| row[1].clone());
+        for cell in data.rows.iter().flat_map(|row| &row[3..]).cloned().chain(wins) {
+            let known = ["never", "always", "–"].contains(&cell.as_str());
+            assert!(known || cell.starts_with("from n = "), "{cell}");
         }
-        all.add(LANES_RATIO.at(&[("device", &"cuda"), ("over", &"core")]), 1056.0);
-        let slow = "it is no faster at n = 4,096, the largest size that both did";
-        for (key, why) in [(CROSSOVER, slow), (PREDICTED, slow), (SPEEDUP, "no size")] {
-            all.skip(key.at(&[("device", &"cuda"), ("transfer", &"with")]), why);
-        }
-        all.records(&crate::chapter())
-    }
-
-    fn add_job(all: &mut MadeUp, work: Work) {
-        let trips = [
-            ("core", "without", 1e-8, 1e-10),
-            ("cpu", "without", 4e-5, 5e-11),
-            ("cuda", "without", 1e-5, 1e-12),
-            ("cuda", "with", 3e-5, 1e-11),
-        ];
-        let name = work.name();
-        for (device, transfer, alpha, beta) in trips {
-            for n in [1_u32, 64, 4096] {
-                let operations = work.operations(f64::from(n));
-                let seconds = alpha + beta * operations;
-                all.add(work.rate(device, transfer).with("n", n), operations / seconds);
-                if n == 1 {
-                    let list = LATENCY.at(&[("device", &device), ("transfer", &transfer)]);
-                    all.add(list.with("job", &name), seconds);
-                }
-            }
-            if transfer == "without" {
-                let at = |key: Key| key.at(&[("work", &name), ("device", &device)]);
-                all.add(at(MODEL_LATENCY), alpha).add(at(MODEL_RATE), 1.0 / beta);
-            }
-        }
-        all.add(THREADS.at(&[("work", &name)]), 5000.0);
-        all.add(THREADS_SPEEDUP.at(&[("work", &name), ("n", &4096)]), 1.9);
-        let on_cuda = |key: Key| of_device(key, work, "cuda", "without");
-        for over in ["core", "cpu"] {
-            all.add(on_cuda(SPEEDUP).with("over", over).with("n", 4096), 123.0);
-        }
-        all.add(on_cuda(CROSSOVER), 777.0).add(on_cuda(PREDICTED), 800.0);
-    }
-
-    #[test]
-    fn figures_and_tables_are_made_from_records() {
-        let figures: Vec<Figure> = figures().into_iter().chain(devices::figures()).collect();
-        let tables: Vec<Table> = tables().into_iter().chain(devices::tables()).collect();
-        are_drawn(&figures, &tables, &made_up());
-        for figure in figures {
-            let drawing = (figure.draw)(&made_up()).unwrap();
-            assert!(drawing.caption.chars().any(|c| c.is_ascii_digit()), "{}", drawing.caption);
-            assert!(drawing.alt.contains("CUDA"), "{}: {}", figure.key, drawing.alt);
-        }
-    }
-
-    #[test]
-    fn captions_name_who_is_first() {
-        let drawing = draw_rates(&made_up(), Work::Map(1)).unwrap();
-        assert!(
-            drawing.caption.contains("At n = 1 the fastest is “one core”"),
-            "{}",
-            drawing.caption
-        );
-        assert!(drawing.caption.contains("that of “one core”"), "{}", drawing.caption);
-        let drawing = draw_rates(&made_up(), Work::Product).unwrap();
-        assert!(drawing.caption.contains("that of “CUDA, data there”"), "{}", drawing.caption);
-    }
-
-    #[test]
-    fn the_table_of_crossovers_tells_numbers_and_never() {
-        let data = table_crossover(&made_up()).unwrap();
-        assert_eq!(data.rows.len(), 6);
-        assert!(data.caption.contains("in 3 of 6 cases"), "{}", data.caption);
-        assert_eq!(data.rows[0][3..], ["from n = 777".to_owned(), "from n = 800".to_owned()]);
-        assert_eq!(data.rows[1][3..], ["never".to_owned(), "never".to_owned()]);
-        let data = table_speedup(&made_up()).unwrap();
-        assert!(data.caption.contains("The highest is 123×"), "{}", data.caption);
-        assert_eq!(data.rows[0][1..3], ["123×".to_owned(), "1,056×".to_owned()]);
-    }
-
-    /// What another device would have left that is as fast as CUDA, of products alone.
-    fn with_products_of(records: &mut Records, device: &str) {
-        let runs = &mut records.chapters.get_mut("cpu_gpu").unwrap().runs;
-        let truck = runs.iter_mut().find(|run| run.experiment == "cpu_gpu.truck").unwrap();
-        let copies = truck.values.iter().filter(|v| {
-            let is = |name: &str, value: &str| v.params.get(name).is_some_and(|p| p == value);
-            is("device", "cuda") && (v.key == "cpu_gpu.truck.product" || is("work", "product"))
-        });
-        let mut copies: Vec<Value> = copies.cloned().collect();
-        for copy in &mut copies {
-            copy.params.insert("device".to_owned(), device.to_owned());
-        }
-        truck.values.append(&mut copies);
-    }
-
-    #[test]
-    fn all_cores_win_where_they_are_faster_by_more_than_noise() {
-        let data = table_threads(&made_up()).unwrap();
-        let wins: Vec<&str> = data.rows.iter().map(|row| row[1].as_str()).collect();
-        // At n = 4096 the map with a hundred steps takes 82 µs on one core and 81 µs on all.
-        assert_eq!(wins[..2], ["never", "never"]);
-        let from: f64 = wins[2].strip_prefix("from n = ").unwrap().parse().unwrap();
-        assert!((64.0..4096.0).contains(&from), "{from}");
-        assert!(data.caption.contains("more than noise (5%)"), "{}", data.caption);
+        let data = table_speedup(&records).unwrap();
+        let highest = data.caption.split("The highest is ").nth(1).unwrap().split(", over").next();
+        assert!(data.rows.iter().any(|row| Some(row[1].as_str()) == highest), "{}", data.caption);
+        let cuda = data.rows.iter().find(|row| row[0].starts_with("CUDA")).unwrap();
+        assert!(cuda[2].ends_with('×') && cuda[4].ends_with('×'), "{cuda:?}");
     }
 
     #[test]
     fn cublas_is_shown_for_products_alone() {
-        let mut records = made_up();
-        with_products_of(&mut records, "cublas");
-        let of = |work| draw_rates(&records, work).unwrap().alt;
-        assert!(of(Work::Product).contains("cuBLAS, data there"), "{}", of(Work::Product));
-        assert!(!of(Work::Map(1)).contains("cuBLAS"));
-        let data = table_crossover(&records).unwrap();
-        assert_eq!(data.rows.len(), 8);
-        assert_eq!(data.rows[6][1], "cuBLAS");
-        assert_eq!(data.rows[6][3], "from n = 777");
-        let data = table_speedup(&records).unwrap();
-        let rows: Vec<&String> = data.rows.iter().map(|row| &row[0]).collect();
-        let with = rows.iter().filter(|name| name.starts_with("cuBLAS"));
-        assert_eq!(with.count(), 2, "{rows:?}");
-    }
-
-    #[test]
-    fn with_more_lines_than_colours_the_cpu_through_opencl_goes_first() {
-        let mut records = made_up();
-        for device in ["opencl-cpu", "opencl-gpu", "cublas"] {
-            with_products_of(&mut records, device);
+        let records = measured();
+        let alt = |work| draw_rates(&records, work).unwrap().alt;
+        assert!(!alt(Work::Map(1)).contains("cuBLAS"));
+        // With more lines than colours the CPU through OpenCL goes first.
+        let of_products = alt(Work::Product);
+        for name in ["cuBLAS, data there", "OpenCL on the GPU"] {
+            assert!(of_products.contains(name), "{of_products}");
         }
-        let alt = draw_rates(&records, Work::Product).unwrap().alt;
-        assert!(alt.contains("cuBLAS") && alt.contains("OpenCL on the GPU"), "{alt}");
-        assert!(!alt.contains("OpenCL on the CPU"), "{alt}");
+        assert!(!of_products.contains("OpenCL on the CPU"), "{of_products}");
+        let rows = table_crossover(&records).unwrap().rows;
+        let with: Vec<_> = rows.iter().filter(|row| row[1] == "cuBLAS").collect();
+        assert!(with.len() == 2 && with.iter().all(|row| row[0] == work_name(Work::Product)));
+        let rows = table_speedup(&records).unwrap().rows;
+        assert_eq!(rows.iter().filter(|row| row[0].starts_with("cuBLAS")).count(), 2);
     }
 }

@@ -63,26 +63,14 @@ fn caption(caught: [Option<usize>; Check::ALL.len()], kernels: usize) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::testing::{MadeUp, are_drawn};
+    use crate::measured::tests::measured;
 
     #[test]
-    fn the_table_says_what_was_found_and_by_how_many() {
-        let mut all = MadeUp::default();
-        for check in Check::ALL {
-            for mistake in Mistake::ALL {
-                let what = WRONG.at(&[("mistake", &mistake.name()), ("check", &check.name())]);
-                if check == Check::Careless {
-                    all.add(what.with("found", "passes"), 0.0);
-                } else {
-                    all.add(what.with("found", "wrong sums"), 1.0);
-                }
-            }
+    fn the_table_says_what_was_found() {
+        let table = table_wrong(&measured()).unwrap();
+        for row in table.rows {
+            assert_ne!(row[4], "passes", "the simulator finds {}", row[0]);
         }
-        let records = all.records(&crate::chapter());
-        are_drawn(&[], &tables(), &records);
-        let table = table_wrong(&records).unwrap();
-        assert_eq!(table.rows[0][1..], ["passes", "wrong sums", "wrong sums", "wrong sums"]);
-        assert!(table.caption.contains("finds 0, ours with odd sizes 7"), "{}", table.caption);
     }
 
     #[test]
