@@ -4,7 +4,7 @@
 use std::{io, process};
 use std::{
     io::Read as _,
-    process::{Command, Stdio},
+    process::{Command, ExitStatus, Stdio},
     sync::mpsc,
     thread,
     time::Duration,
@@ -75,6 +75,12 @@ pub fn ask_within(patience: Duration, program: &str, arguments: &[&str]) -> Opti
 
 /// [`ask_within`] of a program with more than arguments. It ends with this one.
 pub fn answer(patience: Duration, program: &mut Command) -> Option<String> {
+    let (text, status) = within(patience, program)?;
+    status?.success().then(|| text.trim().to_owned())
+}
+
+/// What a program prints and how it ends; no status where it was stopped after so long. Nothing if it does not start.
+pub fn within(limit: Duration, program: &mut Command) -> Option<(String, Option<ExitStatus>)> {
     let program = program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = tied(program).spawn().ok()?;
     let mut pipe = child.stdout.take()?;
@@ -88,14 +94,19 @@ pub fn answer(patience: Duration, program: &mut Command) -> Option<String> {
     });
     // Where the system gives no thread nothing is read, and nothing is received.
     drop(reader);
-    let answer = receive.recv_timeout(patience);
-    if answer.is_err() {
+    let mut read = receive.recv_timeout(limit);
+    let late = read.is_err();
+    if late {
         let _ = child.kill();
+        read = receive.recv_timeout(LAST_WORDS);
     }
     let status = child.wait().ok()?;
-    let bytes = answer.ok()?.ok()?;
-    status.success().then(|| String::from_utf8_lossy(&bytes).trim().to_owned())
+    let bytes = read.ok().and_then(Result::ok).unwrap_or_default();
+    Some((String::from_utf8_lossy(&bytes).into_owned(), (!late).then_some(status)))
 }
+
+/// How long it may take to read what a program had printed that was stopped: its children may keep the pipe open.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {

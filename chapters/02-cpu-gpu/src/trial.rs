@@ -13,16 +13,9 @@ use crate::{
     tensor_cores::{self, CudaRung, CudaTiles},
     verify::{Problem, Verdict, verify},
 };
-use lab::probe::tied;
+use lab::probe::within;
 use matmul::Shape;
-use std::{
-    collections::BTreeMap,
-    env,
-    io::{Read, Write as _},
-    process::{Child, Command, ExitStatus, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, env, io::Write as _, process::Command, time::Duration};
 
 /// The environment variable that turns this program into a trial: `DEVICE:all:RUNG,RUNG…`, or `first` for each rung's
 /// first tiles alone.
@@ -162,26 +155,23 @@ impl Trial {
         let mut left = names.to_vec();
         while !left.is_empty() {
             let (said, end) = self.start(device, tiles, &left);
-            let came = |what: &str, name: &str| {
-                said.iter().find_map(|line| {
-                    let rest = line.strip_prefix(what)?.strip_prefix(' ')?.strip_prefix(name)?;
-                    Some(rest.strip_prefix(": ").unwrap_or(rest).to_owned())
-                })
-            };
+            // What the program said last of each.
+            let lines = said.lines().filter_map(|line| {
+                let (what, rest) = line.split_once(MARK)?.1.split_once(' ')?;
+                let (name, why) = rest.split_once(": ").unwrap_or((rest, ""));
+                Some((name, (what, why)))
+            });
+            let came: BTreeMap<&str, (&str, &str)> = lines.collect();
             let before = left.len();
             left.retain(|&name| {
-                if came("passed", name).is_some() {
-                    return false;
-                }
-                if let Some(why) = came("failed", name) {
-                    faults.insert(name, why);
-                    return false;
-                }
-                if came("begins", name).is_some() {
-                    faults.insert(name, format!("the program that tried it {end}"));
-                    return false;
-                }
-                true
+                let fault = match came.get(name) {
+                    None => return true,
+                    Some(("passed", _)) => return false,
+                    Some(("failed", why)) => (*why).to_owned(),
+                    Some(_) => format!("the program that tried it {end}"),
+                };
+                faults.insert(name, fault);
+                false
             });
             if left.len() == before {
                 break; // it does not come to its work
@@ -190,45 +180,19 @@ impl Trial {
         faults
     }
 
-    /// The lines that one program printed, and how it ended.
-    fn start(&self, device: &str, tiles: Tiles, names: &[&str]) -> (Vec<String>, String) {
+    /// What one program printed, and how it ended.
+    fn start(&self, device: &str, tiles: Tiles, names: &[&str]) -> (String, String) {
         let tiles = if tiles == Tiles::All { "all" } else { "first" };
-        let child = tied(&mut Command::new(&self.target.program))
+        let mut program = Command::new(&self.target.program);
+        program
             .args(&self.target.arguments)
-            .env(VARIABLE, format!("{device}:{tiles}:{}", names.join(",")))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(mut child) = child else { return (Vec::new(), "did not start".to_owned()) };
-        let pipe = child.stdout.take();
-        let reader = thread::spawn(move || {
-            let mut text = Vec::new();
-            let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut text));
-            String::from_utf8_lossy(&text).into_owned()
-        });
-        let end = match wait(&mut child, self.limit) {
-            Some(status) => format!("ended with {status}"),
-            None => format!("did not end in {:.0} s", self.limit.as_secs_f64()),
-        };
-        let text = reader.join().unwrap_or_default();
-        let lines = text.lines().filter_map(|line| Some(line.split_once(MARK)?.1.to_owned()));
-        (lines.collect(), end)
-    }
-}
-
-/// How a program ended, or nothing where it was stopped at the limit.
-fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
-    let began = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Some(status),
-            Ok(None) if began.elapsed() < limit => thread::sleep(Duration::from_millis(5)),
-            _ => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return None;
+            .env(VARIABLE, format!("{device}:{tiles}:{}", names.join(",")));
+        match within(self.limit, &mut program) {
+            Some((said, Some(status))) => (said, format!("ended with {status}")),
+            Some((said, None)) => {
+                (said, format!("did not end in {:.0} s", self.limit.as_secs_f64()))
             }
+            None => (String::new(), "did not start".to_owned()),
         }
     }
 }

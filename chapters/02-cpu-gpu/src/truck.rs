@@ -448,6 +448,15 @@ mod tests {
         assert!(product_on_cpu(&a, &b[1..], &mut vec![0.0; n * n], n, false).is_err());
     }
 
+    /// There, computed, and back.
+    fn driven(trip: &dyn Trip, size: usize, input: &[u8], count: usize) -> Vec<f32> {
+        let mut output = f32::bytes(&vec![f32::NAN; count]);
+        trip.load(size, input).unwrap();
+        trip.drive(size).unwrap();
+        trip.unload(size, &mut output).unwrap();
+        f32::values(&output)
+    }
+
     #[test]
     fn the_map_on_a_device_equals_the_reference_on_odd_sizes() {
         let Some(gpu) = testing::opencl() else { return };
@@ -456,11 +465,7 @@ mod tests {
             let trip = MapTrip::new(&*gpu, steps, most).unwrap();
             for count in [0, 1, 255, 256, 257, most] {
                 let x = numbers(count);
-                let mut output = f32::bytes(&vec![f32::NAN; count]);
-                trip.load(count, &f32::bytes(&x)).unwrap();
-                trip.drive(count).unwrap();
-                trip.unload(count, &mut output).unwrap();
-                close(&f32::values(&output), &x, steps);
+                close(&driven(&trip, count, &f32::bytes(&x), count), &x, steps);
             }
             let error = trip.load(2, &[0; 7]).unwrap_err().to_string();
             assert!(error.contains("8 bytes does not fit 7 bytes"), "{error}");
@@ -478,11 +483,8 @@ mod tests {
             let (a, b) = (numbers(n * n), numbers(n * n));
             let mut wanted = vec![f32::NAN; n * n];
             product_on_cpu(&a, &b, &mut wanted, n, false).unwrap();
-            let mut output = f32::bytes(&vec![f32::NAN; n * n]);
-            trip.load(n, &[f32::bytes(&a), f32::bytes(&b)].concat()).unwrap();
-            trip.drive(n).unwrap();
-            trip.unload(n, &mut output).unwrap();
-            for (got, wanted) in f32::values(&output).iter().zip(&wanted) {
+            let input = [f32::bytes(&a), f32::bytes(&b)].concat();
+            for (got, wanted) in driven(&trip, n, &input, n * n).iter().zip(&wanted) {
                 let error = (got - wanted).abs();
                 assert!(error <= 1e-4 * wanted.abs().max(100.0), "{got} is not {wanted}, n = {n}");
             }
