@@ -7,7 +7,12 @@ use bookbinder::{
     site::{Repository, Site},
 };
 use clap::{Args, Subcommand};
-use lab::{out::say, probe::tied, serve::host_name};
+use lab::{
+    out::say,
+    probe::tied,
+    run::{Kind, MODEL, latest},
+    serve::host_name,
+};
 use language_model::export::of_run;
 use std::{
     path::{Path, PathBuf},
@@ -15,9 +20,7 @@ use std::{
 };
 use training::{
     Classifier,
-    checkpoint::Kind,
     export::{self, Format},
-    run::{MODEL, latest},
 };
 
 /// What to do with the book.

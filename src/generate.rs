@@ -180,9 +180,9 @@ impl Generate {
 pub(crate) mod tests {
     use super::*;
     use clap::Parser;
+    use lab::run::MODEL;
     use language_model::{Config, Model, generate::TOKENIZER};
     use std::cell::RefCell;
-    use training::run::MODEL;
 
     #[derive(Parser)]
     struct Line {

@@ -1,5 +1,6 @@
 //! `train --model gpt`: a language model, trained on the sources of the crates that the course is built from.
 
+use crate::train::Train;
 use anyhow::{Result, bail};
 use clap::Args;
 use cpu_gpu::gpu::{Devices, devices};
@@ -11,6 +12,7 @@ use language_model::{
     train::{Flow, Settings, adamw::AdamW},
 };
 use std::path::PathBuf;
+use training::Precision;
 
 /// Minutes of a run that is told neither minutes nor tokens.
 const MINUTES: f64 = 10.0;
@@ -36,27 +38,6 @@ pub struct Gpt {
     context: Option<usize>,
 }
 
-/// What other models of `train` have, too.
-#[derive(Clone, Debug, Default)]
-pub struct Told {
-    /// Sequences of a step.
-    pub batch: Option<usize>,
-    /// The highest learning rate.
-    pub lr: Option<f64>,
-    /// Steps over which it rises.
-    pub warmup: Option<usize>,
-    /// What a weight loses in a step, before the learning rate.
-    pub decay: Option<f64>,
-    /// Where first weights and batches come from.
-    pub seed: Option<u64>,
-    /// Copies that train together.
-    pub replicas: Option<usize>,
-    /// Where to compute.
-    pub device: Option<String>,
-    /// What the passes multiply.
-    pub numbers: Option<Numbers>,
-}
-
 impl Gpt {
     /// The first of these options that was given, if any was.
     pub fn first(&self) -> Option<&'static str> {
@@ -70,13 +51,13 @@ impl Gpt {
         given.iter().find(|(_, given)| *given).map(|(name, _)| *name)
     }
 
-    /// The run that the options ask for, in a folder.
-    pub fn job(&self, told: &Told, folder: PathBuf, resume: bool) -> Result<Job> {
-        let Told { batch, lr, warmup, decay, seed, replicas, numbers, .. } = *told;
+    /// The run that these options and the others of `train` ask for, in a folder.
+    pub fn job(&self, train: &Train, folder: PathBuf) -> Result<Job> {
+        let Train { batch, lr, warmup, decay, seed, precision, .. } = *train;
         let others =
             [batch.is_some(), lr.is_some(), warmup.is_some(), decay.is_some(), seed.is_some()];
-        let others = others.contains(&true) || numbers.is_some();
-        if resume && (self.first().is_some() || others) {
+        let others = others.contains(&true) || precision.is_some();
+        if train.resume && (self.first().is_some() || others) {
             bail!(
                 "a language model goes on as it began, with --resume alone (and --run for one that is not the latest, --replicas and --device)"
             );
@@ -90,7 +71,7 @@ impl Gpt {
             lr: lr.unwrap_or(usual.lr),
             warmup: warmup.map_or(usual.warmup, |steps| steps as u64),
             seed: seed.unwrap_or(usual.seed),
-            numbers: numbers.unwrap_or(usual.numbers),
+            numbers: if precision == Some(Precision::Bf16) { Numbers::Bf16 } else { Numbers::F32 },
             rule: AdamW { decay: decay.unwrap_or(usual.rule.decay), ..usual.rule },
             ..usual
         };
@@ -99,7 +80,7 @@ impl Gpt {
             Some(tokens) => Amount::Tokens(tokens),
             None => Amount::Minutes(self.minutes.unwrap_or(MINUTES)),
         };
-        let replicas = replicas.unwrap_or(1);
+        let replicas = train.replicas.unwrap_or(1);
         let on_cores = replicas * settings.accumulate > 1 || settings.numbers == Numbers::Bf16;
         Ok(Job {
             config,
@@ -107,9 +88,9 @@ impl Gpt {
             amount,
             root: Corpus::root(),
             folder,
-            resume,
+            resume: train.resume,
             threads: 0,
-            device: device(told.device.as_deref(), on_cores, &devices())?,
+            device: device(train.device.as_deref(), on_cores, &devices())?,
             replicas,
             checkpoint_every: CHECKPOINT_EVERY,
         })

@@ -3,18 +3,16 @@
 use crate::train::RUNS;
 use anyhow::{Context, Result};
 use clap::Args;
-use lab::out::{harmless, put};
+use lab::{
+    out::{harmless, put},
+    run::{Kind, MODEL, latest},
+};
 use serde_json::json;
 use std::{
     io::{IsTerminal, stdout},
     path::{Path, PathBuf},
 };
-use training::{
-    Classifier,
-    checkpoint::Kind,
-    picture,
-    run::{MODEL, latest},
-};
+use training::{Classifier, picture};
 
 /// The options of `predict`.
 #[derive(Args)]

@@ -6,8 +6,13 @@ use crate::{
 };
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, value_parser};
-use lab::{Device, data, limits, machine::warn_if_unoptimised, names, out::say};
-use language_model::product::Numbers;
+use lab::{
+    Device, data, limits,
+    machine::warn_if_unoptimised,
+    names,
+    out::say,
+    run::{Kind, latest, whole},
+};
 use multi_gpu::{
     Rank,
     replicas::{
@@ -23,12 +28,7 @@ use std::{
 };
 use training::{
     Config, EngineKind, Model, Outcome, Precision, Settings, Start, Terminal, Watcher,
-    checkpoint::{Checkpoint, Kind, whole},
-    config::DEFAULT_BATCH,
-    optimizer::Rule,
-    run::latest,
-    schedule::Schedule,
-    train_on,
+    checkpoint::Checkpoint, config::DEFAULT_BATCH, optimizer::Rule, schedule::Schedule, train_on,
 };
 
 /// The options of `train`. What is left out comes from the checkpoint with `--resume`, from the defaults
@@ -65,11 +65,11 @@ pub struct Train {
     model: Option<Which>,
     /// Where to compute: auto, cpu or cuda:N; a language model also on opencl-gpu [default: auto]
     #[arg(long, env = "THROUGHPUT_DEVICE")]
-    device: Option<String>,
+    pub(crate) device: Option<String>,
     /// The number format of the products: f32, amp (f16, with a loss scale) or bf16; weights and sums are f32 in all of them
     /// [default: f32]
     #[arg(long)]
-    precision: Option<Precision>,
+    pub(crate) precision: Option<Precision>,
     /// What computes the steps: fast (chapter 5's engine, where it has one for the model), or plain (chapter 4's, readable)
     /// [default: fast]
     #[arg(long)]
@@ -83,19 +83,19 @@ pub struct Train {
     #[arg(long, value_name = "N", help = format!(
         "Images of one step; Keras takes 32, more of them train faster [default: {DEFAULT_BATCH}]"
     ))]
-    batch: Option<usize>,
+    pub(crate) batch: Option<usize>,
     /// The learning rate: how far one step goes [default: 0.001, the optimizer's usual one, or the recipe's]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
-    lr: Option<f64>,
+    pub(crate) lr: Option<f64>,
     /// What becomes of the learning rate: constant, or cosine (it falls to zero) [default: constant, or the recipe's]
     #[arg(long)]
     schedule: Option<Schedule>,
     /// Steps in which the learning rate grows from almost nothing [default: 0, or the recipe's]
     #[arg(long, value_name = "STEPS")]
-    warmup: Option<usize>,
+    pub(crate) warmup: Option<usize>,
     /// The fraction of itself that a weight loses in a step, before the learning rate [default: 0, or the recipe's]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
-    decay: Option<f64>,
+    pub(crate) decay: Option<f64>,
     /// The fraction of units that dropout switches off [default: 0.2, or the recipe's]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     dropout: Option<f64>,
@@ -108,7 +108,7 @@ pub struct Train {
     patience: Option<usize>,
     /// Where first weights, order and dropout come from [default: 0]
     #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// Train on N images only, drawn by the seed
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -117,10 +117,10 @@ pub struct Train {
     run: Option<PathBuf>,
     /// Go on from the checkpoint in the run's folder [default: the latest in runs]
     #[arg(long)]
-    resume: bool,
+    pub(crate) resume: bool,
     /// Copies of the model that train together, each from its part of every batch [default: 1]
     #[arg(long, value_name = "N")]
-    replicas: Option<usize>,
+    pub(crate) replicas: Option<usize>,
     /// Make the replicas processes, not threads
     #[arg(long)]
     processes: bool,
@@ -254,20 +254,7 @@ impl Train {
         if let Some(named) = &self.run {
             can_be_folder(named)?;
         }
-        let told = gpt::Told {
-            batch: self.batch,
-            lr: self.lr,
-            warmup: self.warmup,
-            decay: self.decay,
-            seed: self.seed,
-            replicas: self.replicas,
-            device: self.device.clone(),
-            numbers: self.precision.map(|precision| match precision {
-                Precision::Bf16 => Numbers::Bf16,
-                Precision::F32 | Precision::Amp => Numbers::F32,
-            }),
-        };
-        self.gpt.job(&told, run, self.resume)
+        self.gpt.job(self, run)
     }
 
     /// [`Train::run`], for a caller that wants to know what came of it.
@@ -549,6 +536,7 @@ mod tests {
         assert!(options(&["--model", "vgg"]).unwrap_err().contains("transformer"));
         assert!(options(&["--optimizer", "lion"]).unwrap_err().contains("adamw"));
         assert!(options(&["--schedule", "step"]).unwrap_err().contains("cosine"));
+        assert!(options(&["--engine", "turbo"]).unwrap_err().contains("plain or fast"));
         assert!(options(&["--precision", "f8"]).unwrap_err().contains("f32, amp or bf16"));
         assert!(options(&["--epochs", "many"]).unwrap_err().contains("many"));
         for (flag, value) in [("--epochs", "0"), ("--batch", "0"), ("--lr", "-1"), ("--lr", "NaN")]

@@ -75,7 +75,7 @@ fn a_folder_need_not_be_text() {
 
     fs::create_dir_all(odd.join("run")).unwrap();
     let model = training::Classifier::random(training::Model::Linear, 1).unwrap();
-    model.save(&odd.join("run").join(training::run::MODEL)).unwrap();
+    model.save(&odd.join("run").join(lab::run::MODEL)).unwrap();
     let digit = lab::data::drawn(1, 0, 1).train.images;
     let picture = folder.path().join("digit");
     fs::write(&picture, lab::data::idx::write_images(&digit, 28, 28)).unwrap();

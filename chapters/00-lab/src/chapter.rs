@@ -354,6 +354,11 @@ impl Recorder<'_> {
         self.leave(quantity.value(samples))
     }
 
+    /// [`Recorder::record`] of one sample.
+    pub fn one(&mut self, quantity: Quantity, value: f64) -> f64 {
+        self.record(quantity, Samples::one(value))
+    }
+
     /// Records what was found, or leaves it out for the reason that there is none.
     ///
     /// # Errors

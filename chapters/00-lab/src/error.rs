@@ -38,6 +38,14 @@ pub enum Error {
     /// A key or its parameters do not name exactly one value.
     #[error("{0}")]
     Key(String),
+    /// A file is not what its name says, or incomplete, or can't be written.
+    #[error("{}: {why}", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it and what to do.
+        why: String,
+    },
     /// Anything else, already a message for the user.
     #[error("{0}")]
     Message(String),
@@ -47,6 +55,11 @@ impl Error {
     /// An [`Error::Io`] for `path`.
     pub fn io(path: &Path, cause: std::io::Error) -> Self {
         Self::Io { path: path.to_owned(), cause }
+    }
+
+    /// An [`Error::Damaged`].
+    pub fn damaged(path: &Path, why: impl Into<String>) -> Self {
+        Self::Damaged { path: path.to_owned(), why: why.into() }
     }
 
     /// An [`Error::Message`].

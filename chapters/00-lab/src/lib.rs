@@ -17,7 +17,8 @@
 //!    the same as a page declares it; [`show`] puts
 //!    them in a notebook.
 //! 10. [`progress`]: what a terminal shows during the work; [`out`]: what a command says. [`files`]: those that a
-//!     person names; [`limits`]: what the system may refuse; [`serve`]: the server of the book and of chapter 9's model.
+//!     person names; [`limits`]: what the system may refuse; [`serve`]: the server of the book and of chapter 9's model;
+//!     [`run`]: the folder of a training, of digits or of text.
 //!
 //! What this chapter itself measures is in [`measured`]: the model for the others.
 
@@ -47,6 +48,7 @@ pub mod progress;
 pub mod race;
 pub mod random;
 pub mod record;
+pub mod run;
 pub mod serve;
 pub mod show;
 pub mod table;

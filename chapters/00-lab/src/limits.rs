@@ -10,11 +10,10 @@ const THREADS_PER_CORE: usize = 32;
 /// Minds the limits for the whole program; to be called when it starts. Returns a message where they are not what the
 /// user asked for.
 pub fn mind() -> Option<String> {
+    let_large_writes_fail();
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: a signal that is ignored calls nothing, and `aborted` calls what a handler may.
+    // SAFETY: `aborted` calls what a handler may.
     unsafe {
-        // A file that may not grow is then an error of the write, with its message, and not the end of the program.
-        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         libc::signal(libc::SIGABRT, aborted as *const () as libc::sighandler_t);
     }
     say_refusals();
@@ -23,6 +22,15 @@ pub fn mind() -> Option<String> {
         let cores = machine::cores();
         format!("RAYON_NUM_THREADS asks for {asked} threads on {cores} cores; {most} are used")
     })
+}
+
+/// Makes a write beyond the limit on the size of files fail with a message, instead of ending the program.
+pub fn let_large_writes_fail() {
+    #[cfg(unix)]
+    // SAFETY: the signal gets no handler of ours; it is ignored.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
 }
 
 /// Where memory is refused, the standard library says how much it was and aborts.

@@ -25,6 +25,12 @@ pub fn harmless(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
+/// A number that the user chose, in few characters: `0.001`, `1e23`.
+pub fn short(value: f64) -> String {
+    let usual = value == 0.0 || (1e-6..1e9).contains(&value.abs());
+    if usual { value.to_string() } else { format!("{value:e}") }
+}
+
 /// A [`harmless`] line on standard output.
 pub fn say(text: &str) {
     put(&(harmless(text) + "\n"));
@@ -76,5 +82,19 @@ mod tests {
             "fn a() {\n\tlet größe = \"→\";\n"
         );
         assert_eq!(harmless("a\u{1b}[31mß"), "a\u{fffd}[31mß");
+    }
+
+    #[test]
+    fn numbers_that_were_chosen_are_short() {
+        for (value, text) in [
+            (0.0, "0"),
+            (1e-3, "0.001"),
+            (3e-5, "0.00003"),
+            (1e308, "1e308"),
+            (-1e-9, "-1e-9"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(short(value), text);
+        }
     }
 }

@@ -24,6 +24,7 @@ use std::{
 };
 
 mod client;
+pub mod runs;
 mod tools;
 
 /// How long a program may take to say its version, beside all the tests that run at once.

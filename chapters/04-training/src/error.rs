@@ -1,5 +1,6 @@
 //! What can go wrong in training, each as one message that says what to do.
 
+use lab::out::short;
 use std::{fmt::Display, path::PathBuf};
 
 /// A `Result` whose error is [`enum@Error`].
@@ -75,12 +76,6 @@ fn smaller(lr: f64, chosen: f64, decay: f64) -> String {
     format!("a learning rate of {lr}; start again with a smaller one, such as --lr {next}")
 }
 
-/// A number that the user chose, in few characters: `0.001`, `1e23`.
-pub fn short(value: f64) -> String {
-    let usual = value == 0.0 || (1e-6..1e9).contains(&value.abs());
-    if usual { value.to_string() } else { format!("{value:e}") }
-}
-
 impl Error {
     /// An [`Error::Device`] from dfdx's message.
     pub fn device(error: impl Display) -> Self {
@@ -120,19 +115,5 @@ mod tests {
             decays.contains("a weight decay of 1e23") && decays.ends_with("--decay 0.01"),
             "{decays}"
         );
-    }
-
-    #[test]
-    fn numbers_that_were_chosen_are_short() {
-        for (value, text) in [
-            (0.0, "0"),
-            (1e-3, "0.001"),
-            (3e-5, "0.00003"),
-            (1e308, "1e308"),
-            (-1e-9, "-1e-9"),
-            (f64::NAN, "NaN"),
-        ] {
-            assert_eq!(short(value), text);
-        }
     }
 }

@@ -8,15 +8,14 @@
 //! 5. [`order`]: the order of the images, a function of the seed and the epoch; [`augment`]: how they are changed.
 //! 6. [`fit`]: the loop, and the test after each epoch, on a run in memory, the [`trainer`].
 //!    A run may be one of several that train together: [`team`].
-//! 7. [`metrics`]: what is known of a step and of an epoch; [`journal`]: what a run knows about itself; [`snapshot`]: all that
-//!    it must know to go on.
+//! 7. [`metrics`]: what is known of a step and of an epoch; [`snapshot`]: all that a run must know to go
+//!    on.
 
 pub mod any;
 pub mod augment;
 pub mod engine;
 pub mod fit;
 pub mod flat;
-pub mod journal;
 pub mod loss;
 pub mod metrics;
 pub mod optimizer;

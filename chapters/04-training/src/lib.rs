@@ -5,7 +5,7 @@
 //!
 //! 1. [`models`]: six models, and what each needs in addition to dfdx's operations.
 //! 2. [`learning`]: loss, step, optimizer, and the loop around them.
-//! 3. [`runner`]: a run's folder, its checkpoint, those who watch it, and the trained model.
+//! 3. [`runner`]: a run and its checkpoint, those who watch it, and the trained model.
 //! 4. [`measured`]: what this chapter measures, and what is drawn of it.
 //!
 //! [`config`] is what a run can be told, [`error`] what can go wrong.
@@ -23,8 +23,7 @@ pub use dfdx;
 pub use config::{EngineKind, Model, Precision, Settings};
 pub use error::{Error, Result};
 pub use learning::{
-    any, augment, engine, engine::gpus, fit, journal, loss, optimizer, order, schedule, sets, step,
-    team,
+    any, augment, engine, engine::gpus, fit, loss, optimizer, order, schedule, sets, step, team,
 };
 pub use measured::{chapter, experiments, experiments::studies};
 pub use models::{
@@ -32,11 +31,11 @@ pub use models::{
     transformer,
 };
 pub use runner::{
-    checkpoint, disk, export,
+    checkpoint, export,
     job::{Config, Start},
     memory,
     outcome::Outcome,
-    picture, run,
+    picture,
     serve::Classifier,
     terminal::Terminal,
     train::{train, train_network, train_on, train_stepper},

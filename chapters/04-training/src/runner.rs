@@ -1,20 +1,16 @@
 //! What surrounds the loop: a run's folder, its watchers, and the trained model.
 //!
 //! 1. [`job`]: a run as its caller describes it; [`train`]: from the data set to the files; [`memory`]: whether there is room for a step.
-//! 2. [`run`]: what a run leaves in its folder; [`checkpoint`]: its whole state in one file that is never half written;
-//!    [`files`]: how that is done, on the [`disk`]; [`curves`]: its figure; [`outcome`]: what it has reached.
+//! 2. [`checkpoint`]: a run's whole state in one file of its folder, which is [`lab::run`]'s; [`curves`]: its figure;
+//!    [`outcome`]: what it has reached.
 //! 3. [`watch`]: who is told about the progress, and who may stop it; [`terminal`] with its [`chart`].
-//! 4. [`events`]: the curves as TensorBoard reads them.
-//! 5. [`serve`]: predictions from a stored model; [`export`]: a model for the page, as a script.
-//! 6. [`picture`]: a reader's own digit, made into what the model learned from: [`grey`], [`page`] and [`form`].
+//! 4. [`serve`]: predictions from a stored model; [`export`]: a model for the page, as a script.
+//! 5. [`picture`]: a reader's own digit, made into what the model learned from: [`grey`], [`page`] and [`form`].
 
 pub mod chart;
 pub mod checkpoint;
 pub mod curves;
-pub mod disk;
-pub mod events;
 pub mod export;
-pub mod files;
 pub mod form;
 pub mod grey;
 pub mod job;
@@ -22,7 +18,6 @@ pub mod memory;
 pub mod outcome;
 pub mod page;
 pub mod picture;
-pub mod run;
 pub mod serve;
 pub mod terminal;
 pub mod train;

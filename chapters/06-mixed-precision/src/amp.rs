@@ -164,7 +164,7 @@ mod tests {
         let again = Config { start: Start::Resume, ..first.clone() };
         let resumed = train_on(&again, &data, &mut Silent).unwrap();
         assert_eq!(resumed.weights, whole.weights);
-        for file in [training::run::METRICS, training::run::MODEL, training::run::CURVES] {
+        for file in [lab::run::METRICS, lab::run::MODEL, lab::run::CURVES] {
             assert!(run.join(file).exists(), "{file}");
         }
         // The other precision is refused by name.

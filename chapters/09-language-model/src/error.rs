@@ -1,6 +1,6 @@
 //! What can go wrong in this chapter, each as one message that says what to do.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A `Result` whose error is [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -14,9 +14,6 @@ pub enum Error {
     /// A product whose matrices do not fit each other.
     #[error(transparent)]
     Product(#[from] matmul::Error),
-    /// A run's folder that can't be used.
-    #[error(transparent)]
-    Run(#[from] training::Error),
     /// Ranks that do not reach each other.
     #[error(transparent)]
     Ranks(#[from] multi_gpu::Error),
@@ -73,20 +70,12 @@ pub enum Error {
         /// The batch's loss.
         loss: f64,
     },
-    /// A file that is not what it should be.
-    #[error("{}: {why}", .path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it and what to do.
-        why: String,
-    },
 }
 
 impl Error {
-    /// An [`Error::File`].
+    /// A file that is not what it should be: what is wrong with it and what to do.
     pub fn file(path: &Path, why: impl Into<String>) -> Self {
-        Self::File { path: path.to_owned(), why: why.into() }
+        Self::Lab(lab::Error::damaged(path, why))
     }
 }
 

@@ -9,8 +9,8 @@ use crate::{
     quantise::{rounded, scale},
     runner::report,
 };
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use std::path::Path;
-use training::export::base64;
 
 /// The most parameters that a page is given: its reader fetches four thirds as many bytes.
 const MOST: usize = 3_000_000;
@@ -61,7 +61,7 @@ pub fn script(model: &Model, tokenizer: &Tokenizer, trained: Option<&serde_json:
         "parameters": model.layout.len,
         "merges": merges,
         "trained": trained,
-        "weights": base64(&bytes),
+        "weights": BASE64_STANDARD.encode(&bytes),
     });
     format!("globalThis.gptModel = {model};\n")
 }

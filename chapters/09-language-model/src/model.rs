@@ -4,10 +4,10 @@ use crate::{Config, Error, Layout, Result};
 use lab::{
     files::{check_sum, open_regular, with_metadata},
     random::{SplitMix64, key},
+    run::write_whole,
 };
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::{collections::BTreeMap, fs, path::Path};
-use training::runner::files::write_whole;
 
 /// The deviation of the first weights (Radford et al. 2019, GPT-2).
 const DEVIATION: f64 = 0.02;
@@ -52,7 +52,7 @@ impl Model {
     /// check sum of all three. The file is whole at every moment.
     ///
     /// # Errors
-    /// [`Error::Run`] if it can't be written.
+    /// [`lab::Error::Damaged`] if it can't be written.
     pub fn save(&self, path: &Path) -> Result<()> {
         let bytes = self.to_bytes(&self.parameters)?;
         Ok(write_whole(path, &bytes)?)
@@ -78,7 +78,7 @@ impl Model {
     /// Reads a model that [`Model::save`] wrote.
     ///
     /// # Errors
-    /// [`Error::File`] if it can't be read, is no such file, its tensors do not fit its sizes, or a bit of it has changed.
+    /// [`lab::Error::Damaged`] if it can't be read, is no such file, its tensors do not fit its sizes, or a bit of it has changed.
     pub fn load(path: &Path) -> Result<Self> {
         let damaged =
             |why: &str| Error::file(path, format!("{why}; train a model to write a new one"));

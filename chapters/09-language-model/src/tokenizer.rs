@@ -18,9 +18,9 @@ pub mod peer;
 pub mod training;
 
 use crate::{Error, Result};
-use ::training::runner::files::write_whole;
 use chunks::chunks;
 use hash::Fast;
+use lab::run::write_whole;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -18,6 +18,6 @@ pub mod settings;
 pub mod trainer;
 pub mod validation;
 
-pub use run::{Flow, Reporter, Silent, run};
+pub use run::{Backend, Flow, Reporter, Silent, run};
 pub use settings::Settings;
 pub use trainer::{Step, Trainer};

@@ -65,6 +65,12 @@ pub fn each<T: Sync>(parts: &[T], work: impl Fn(&T) + Sync) {
     }
 }
 
+/// Calls `work` with each part, which it may change, as [`each`].
+pub fn share<T: Send>(parts: impl IntoIterator<Item = T>, work: impl Fn(&mut T) + Sync) {
+    let parts: Vec<Mutex<T>> = parts.into_iter().map(Mutex::new).collect();
+    each(&parts, |part| work(&mut part.lock().unwrap_or_else(PoisonError::into_inner)));
+}
+
 /// Calls `work` once with each number below `parts`, on up to `parts` threads, the calling one among them, and
 /// returns when all calls have returned. If another task has the team, the calling thread does it all.
 ///

@@ -3,13 +3,13 @@
 use crate::{
     Error, Result,
     config::Settings,
-    learning::{
-        engine::{Engine, Resident},
-        journal::Identity,
-    },
+    learning::engine::{Engine, Resident},
     models::model::CLASSES,
 };
-use lab::data::{DataSet, Split};
+use lab::{
+    data::{DataSet, Split},
+    run::Identity,
+};
 use sha2::{Digest, Sha256};
 use std::{borrow::Cow, collections::HashSet};
 

@@ -2,13 +2,9 @@
 
 use crate::{
     config::Settings,
-    learning::{
-        journal::{Event, Identity, Part},
-        loss::Tally,
-        metrics::Epoch,
-        optimizer::State,
-    },
+    learning::{loss::Tally, metrics::Epoch, optimizer::State},
 };
+use lab::run::Journal;
 use serde::{Deserialize, Serialize};
 
 /// All of a run's state but what grows with the model.
@@ -16,8 +12,6 @@ use serde::{Deserialize, Serialize};
 pub struct Header {
     /// What the run computes.
     pub settings: Settings,
-    /// What it trains and is tested on.
-    pub identity: Identity,
     /// Epochs that are over.
     pub epoch: usize,
     /// Steps taken in the epoch that is not.
@@ -39,12 +33,9 @@ pub struct Header {
     pub seconds: f64,
     /// Metrics of the epochs that are over.
     pub history: Vec<Epoch>,
-    /// When the run began, in UTC.
-    pub started: String,
-    /// Its parts.
-    pub parts: Vec<Part>,
-    /// Its curves, as TensorBoard is given them.
-    pub events: Vec<Event>,
+    /// What it knows about itself.
+    #[serde(flatten)]
+    pub journal: Journal,
 }
 
 /// The factor before the losses of a run in mixed precision, and how it came there: chapter 6 explains it.

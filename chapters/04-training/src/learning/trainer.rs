@@ -5,7 +5,6 @@ use crate::{
     config::Settings,
     learning::{
         engine::Engine,
-        journal::Identity,
         loss::Tally,
         metrics::Epoch,
         snapshot::{Checkpoint, Header},
@@ -13,7 +12,7 @@ use crate::{
     },
 };
 use backprop::train::exploded;
-use lab::machine::Provenance;
+use lab::run::{Identity, Journal};
 use std::time::Instant;
 
 /// A run in memory: what is trained, and where it is.
@@ -42,7 +41,6 @@ impl<'s, D: Engine> Trainer<'s, D> {
     ) -> Result<Self> {
         let at = Header {
             settings,
-            identity,
             epoch: 0,
             step: 0,
             steps: 0,
@@ -53,9 +51,7 @@ impl<'s, D: Engine> Trainer<'s, D> {
             epoch_seconds: 0.0,
             seconds: 0.0,
             history: Vec::new(),
-            started: Provenance::now().date,
-            parts: Vec::new(),
-            events: Vec::new(),
+            journal: Journal::new(identity),
         };
         Ok(Self { stepper, best: Vec::new(), lr: at.settings.lr, at, lap: Instant::now() })
     }

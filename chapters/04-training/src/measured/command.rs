@@ -1,7 +1,7 @@
 //! The course's own command, run as a reader types it and timed as a whole.
 
-use crate::{run::METRICS, watch::Epoch};
-use lab::{Error, Result, probe::tied};
+use crate::watch::Epoch;
+use lab::{Error, Result, probe::tied, run::METRICS};
 use std::{
     env, fs,
     path::{Path, PathBuf},

@@ -13,6 +13,7 @@ use crate::{
         serve::{Classifier, Tested},
     },
 };
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use half::bf16;
 use lab::data::Split;
 use serde::Serialize;
@@ -196,7 +197,7 @@ pub fn export(classifier: &Classifier, format: Format) -> Result<Export> {
         "tested": classifier.tested(),
         "form": classifier.form(),
         "layers": layers,
-        "weights": base64(&bytes),
+        "weights": BASE64_STANDARD.encode(&bytes),
     });
     Ok(Export {
         script: format!("globalThis.digitModel = {model};\n"),
@@ -204,37 +205,10 @@ pub fn export(classifier: &Classifier, format: Format) -> Result<Export> {
     })
 }
 
-/// Bytes as letters, six bits each: RFC 4648.
-pub fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for letter in 0..4 {
-            text.push(if letter <= three.len() {
-                char::from(LETTERS[(bits >> (18 - 6 * letter)) as usize % 64])
-            } else {
-                '='
-            });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Config, Settings, Silent, train_on};
-
-    #[test]
-    fn letters_are_those_of_the_standard() {
-        let known = ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"];
-        for (length, text) in known.iter().enumerate() {
-            assert_eq!(base64(&b"foobar"[..length]), *text);
-        }
-        assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
-    }
 
     #[test]
     fn weights_move_by_half_a_step_at_most_and_the_script_is_small() {

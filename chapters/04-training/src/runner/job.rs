@@ -4,17 +4,7 @@ use crate::{config::Settings, learning::any::Makers};
 use lab::Device;
 use std::{path::PathBuf, time::Duration};
 
-/// What to do with the run's folder.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Start {
-    /// Begin; refuse a folder that already contains a run.
-    #[default]
-    New,
-    /// Go on from the folder's checkpoint.
-    Resume,
-    /// Begin, replacing a run that the folder may contain.
-    Replace,
-}
+pub use lab::run::Start;
 
 /// A run: what it computes, where, and what it leaves.
 #[derive(Clone, Debug)]

@@ -18,14 +18,14 @@ use crate::{
         rnn::Rnn,
         transformer::Transformer,
     },
-    runner::{
-        files::{not_written, write_whole},
-        form::Form,
-    },
+    runner::form::Form,
 };
 use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
 use dfdx::prelude::*;
-use lab::files::{check_sum, open_regular, with_metadata};
+use lab::{
+    files::{check_sum, open_regular, with_metadata},
+    run::{files::not_written, write_whole},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::{collections::BTreeMap, io::Read, path::Path};
@@ -212,7 +212,7 @@ impl Classifier {
     /// Writes the model as safetensors, replacing the file that may be there.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if it can't be written; what was there before stays.
+    /// [`lab::Error::Damaged`] if it can't be written; what was there before stays.
     pub fn save(&self, path: &Path) -> Result<()> {
         let odd = |e| not_written(path, &std::io::Error::other(format!("{e:?}")));
         let weights = self.weights()?;
@@ -232,7 +232,7 @@ impl Classifier {
         if let Some(tested) = &self.tested {
             about.insert(TESTED, json!(tested).to_string());
         }
-        write_whole(path, &with_metadata(&serialize(views, &None).map_err(odd)?, &about))
+        Ok(write_whole(path, &with_metadata(&serialize(views, &None).map_err(odd)?, &about))?)
     }
 
     /// The probability of each class, for each image of 784 values from 0 to 1.

@@ -2,7 +2,6 @@
 
 use crate::{
     config::Settings,
-    error::short,
     learning::metrics::{Epoch, Step},
     runner::{
         chart::chart,
@@ -10,7 +9,7 @@ use crate::{
         watch::{Begin, Watcher},
     },
 };
-use lab::progress::Progress;
+use lab::{out::short, progress::Progress};
 
 /// Shows a run on the terminal: a bar and the curves so far on a terminal, plain lines
 /// elsewhere.

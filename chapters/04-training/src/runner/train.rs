@@ -9,8 +9,7 @@ use crate::{
         any::AllModels,
         engine::{Engine, Resident},
         fit::{Done, Flow, fit},
-        journal::{Event, Identity, Part},
-        metrics::{Epoch, Step},
+        metrics::Epoch,
         sets::{Sets, identity, seen},
         snapshot::Checkpoint,
         step::{Full, Stepper},
@@ -20,23 +19,23 @@ use crate::{
     models::model::Network,
     runner::{
         checkpoint,
-        events::EventFile,
+        curves::curves,
+        export,
+        form::Form,
         job::{Config, Start},
         memory,
         outcome::Outcome,
-        run::Folder,
+        serve::Classifier,
         watch::{Begin, Watcher},
     },
 };
 use dfdx::prelude::*;
 use lab::{
     Device,
-    data::{self, DataSet},
+    data::{self, DataSet, Split},
+    run::{Folder, Identity, Kept, MODEL, Part},
 };
-use std::{
-    ops::ControlFlow,
-    time::{Duration, Instant},
-};
+use std::{ops::ControlFlow, path::Path};
 
 /// Finds the data set and trains on it.
 ///
@@ -135,10 +134,8 @@ pub fn train_stepper<D: Engine>(
         done: (run.at.epoch, run.at.step),
         history: run.at.history.clone(),
     };
-    let kept =
-        folder.map(|folder| Kept::open(folder, config, &begin.data, &mut run)).transpose()?;
-    let (every, saved) = (config.checkpoint_every, Instant::now());
-    let mut keeper = Keeper { kept, every, saved, team, watcher };
+    let kept = folder.map(|folder| open(folder, config, &begin.data, &mut run)).transpose()?;
+    let mut keeper = Keeper { kept, team, watcher };
     keeper.watcher.begin(&begin);
     for words in &sets.doubts {
         keeper.watcher.warn(words);
@@ -159,7 +156,7 @@ pub fn train_stepper<D: Engine>(
         loss_scale: run.at.loss_scale,
     };
     if let Some(kept) = &keeper.kept {
-        kept.folder.finish(&outcome, &learned_from, &data.test)?;
+        finish(kept.folder.path(), &outcome, &learned_from, &data.test)?;
     }
     keeper.watcher.end(&outcome);
     Ok(outcome)
@@ -192,79 +189,61 @@ fn saved(
 /// A step's loss is written into the curves this often: every one of them would be most of a small model's work.
 const EVERY: i32 = 20;
 
-/// A run's folder, which is kept up with the run.
-struct Kept {
+/// The folder of a run that begins, or goes on: then what follows from the checkpoint is made whole.
+fn open<D: Engine>(
     folder: Folder,
-    events: EventFile,
-    /// This part of the run, until it takes a step.
-    part: Option<Part>,
+    config: &Config,
+    data: &str,
+    run: &mut Trainer<D>,
+) -> Result<Kept> {
+    let part = Part::begins(run.at.steps as u64, &config.device.to_string(), data);
+    let mut kept = Kept::open(folder, &mut run.at.journal, part, config.checkpoint_every)?;
+    if config.start == Start::Resume {
+        derive(&mut kept, run)?;
+    } else {
+        save(&mut kept, run)?; // first of all: without a checkpoint the folder contains no run
+    }
+    Ok(kept)
 }
 
-impl Kept {
-    /// The folder of a run that begins, or goes on: then what follows from the checkpoint is made whole.
-    fn open<D: Engine>(
-        folder: Folder,
-        config: &Config,
-        data: &str,
-        run: &mut Trainer<D>,
-    ) -> Result<Self> {
-        let part = Part::begins(run.at.steps as u64, &config.device.to_string(), data);
-        let begun = Event::now(0, &[]).time;
-        let events = EventFile::create(folder.path(), begun, &run.at.events)?;
-        let mut kept = Self { folder, events, part: Some(part) };
-        if config.start == Start::Resume {
-            kept.folder.derive(&run.at)?;
-        } else {
-            run.at.parts.extend(kept.part.take());
-            kept.save(run)?; // first of all: without a checkpoint the folder contains no run
-        }
-        Ok(kept)
-    }
+/// Writes the checkpoint, and then what follows from it.
+fn save<D: Engine>(kept: &mut Kept, run: &Trainer<D>) -> Result<()> {
+    run.checkpoint()?.save(kept.folder.path())?;
+    derive(kept, run)
+}
 
-    /// Adds points to the curves.
-    fn note<D: Engine>(&mut self, run: &mut Trainer<D>, points: &[(&str, f64)]) -> Result<()> {
-        let event = Event::now(run.at.steps as u64, points);
-        self.events.add(&event)?;
-        run.at.events.push(event);
-        Ok(())
-    }
+/// Writes what follows from the checkpoint: metrics and curves.
+fn derive<D: Engine>(kept: &mut Kept, run: &Trainer<D>) -> Result<()> {
+    let about = serde_json::json!({ "settings": run.at.settings, "parameters": run.at.numbers[1] });
+    Ok(kept.derive(&run.at.journal, about, &run.at.history, || curves(&run.at.history))?)
+}
 
-    /// Writes the checkpoint, and then what follows from it.
-    fn save<D: Engine>(&self, run: &Trainer<D>) -> Result<()> {
-        run.checkpoint()?.save(self.folder.path())?;
-        self.folder.derive(&run.at)
-    }
+/// Writes the weights, with what the training images look like and how the weights do on test images in fewer bits.
+fn finish(folder: &Path, outcome: &Outcome, train: &Split, test: &Split) -> Result<()> {
+    let trained = Classifier::from_weights(outcome.model, &outcome.weights)?;
+    // One who has stopped a run does not wait for it.
+    let tested = if outcome.stopped.is_some() { None } else { export::tested(&trained, test)? };
+    let form = Form::of(train, &outcome.source);
+    trained.with_tested(tested).with_form(form).save(&folder.join(MODEL))
+}
 
-    /// A step was taken.
-    fn step<D: Engine>(&mut self, run: &mut Trainer<D>, step: &Step) -> Result<()> {
-        run.at.parts.extend(self.part.take());
-        if run.at.steps % EVERY == 0 {
-            self.note(run, &[("loss/step", step.loss), ("learning_rate", step.lr)])?;
-        }
-        Ok(())
-    }
-
-    /// An epoch is over.
-    fn epoch<D: Engine>(&mut self, run: &mut Trainer<D>, epoch: &Epoch) -> Result<()> {
-        let mut points = vec![
-            ("loss/train", epoch.train_loss),
-            ("loss/test", epoch.test_loss),
-            ("accuracy/train", epoch.train_accuracy),
-            ("accuracy/test", epoch.test_accuracy),
-            ("images_per_second", epoch.images_per_second),
-        ];
-        points.extend(epoch.validation_loss.map(|loss| ("loss/validation", loss)));
-        points.extend(epoch.validation_accuracy.map(|share| ("accuracy/validation", share)));
-        self.note(run, &points)
-    }
+/// What an epoch adds to the curves.
+fn points(epoch: &Epoch) -> Vec<(&'static str, f64)> {
+    let mut points = vec![
+        ("loss/train", epoch.train_loss),
+        ("loss/test", epoch.test_loss),
+        ("accuracy/train", epoch.train_accuracy),
+        ("accuracy/test", epoch.test_accuracy),
+        ("images_per_second", epoch.images_per_second),
+    ];
+    points.extend(epoch.validation_loss.map(|loss| ("loss/validation", loss)));
+    points.extend(epoch.validation_accuracy.map(|share| ("accuracy/validation", share)));
+    points
 }
 
 /// Keeps a run in its folder, and tells those who watch it.
 struct Keeper<'r> {
     kept: Option<Kept>,
-    every: Duration,
-    /// When the last checkpoint was written.
-    saved: Instant,
     team: &'r dyn Team,
     watcher: &'r mut dyn Watcher,
 }
@@ -274,15 +253,20 @@ impl Keeper<'_> {
     fn hear<D: Engine>(&mut self, run: &mut Trainer<D>, done: Done) -> Flow {
         match done {
             Done::Step(step) => {
+                let taken = run.at.steps;
                 if let Some(kept) = &mut self.kept {
-                    kept.step(run, &step)?;
+                    kept.step(&mut run.at.journal);
+                    if taken % EVERY == 0 {
+                        let points = [("loss/step", step.loss), ("learning_rate", step.lr)];
+                        kept.note(&mut run.at.journal, taken as u64, &points)?;
+                    }
                 }
                 self.watcher.step(&step);
                 if let Some(words) = self.team.warning() {
                     self.watcher.warn(&words);
                 }
                 let stop = self.team.stops(self.watcher.stop());
-                if stop || self.saved.elapsed() >= self.every {
+                if stop || self.kept.as_ref().is_some_and(Kept::is_late) {
                     run.lap_of_training();
                     self.save(run)?;
                 }
@@ -301,7 +285,7 @@ impl Keeper<'_> {
                     return Ok(ControlFlow::Continue(()));
                 };
                 if let Some(kept) = &mut self.kept {
-                    kept.epoch(run, &epoch)?;
+                    kept.note(&mut run.at.journal, run.at.steps as u64, &points(&epoch))?;
                 }
                 self.save(run)?;
                 self.watcher.epoch(&epoch);
@@ -311,10 +295,6 @@ impl Keeper<'_> {
     }
 
     fn save<D: Engine>(&mut self, run: &Trainer<D>) -> Result<()> {
-        if let Some(kept) = &self.kept {
-            kept.save(run)?;
-        }
-        self.saved = Instant::now();
-        Ok(())
+        self.kept.as_mut().map_or(Ok(()), |kept| save(kept, run))
     }
 }

@@ -6,7 +6,7 @@ pub mod learner;
 
 use crate::engine::{
     failed,
-    layer::{self, Behind, Derivatives, Sides, Team, rows_each, share},
+    layer::{self, Behind, Derivatives, Sides, Team, rows_each},
     mask::Mask,
     store::{Place, Store, lend},
     update::{self, Rows},
@@ -20,6 +20,7 @@ use backprop::{
     train::{Examples, Learner, Settings, exploded, step_key},
 };
 use dfdx::prelude::*;
+use matmul::team::share;
 use std::ops::Range;
 
 /// A multi-layer perceptron of any sizes, on dfdx's tape. After an error that is not one of the settings or the data, make
@@ -140,7 +141,7 @@ impl InPlace {
         let (width, threads) = (data.width, self.team.passes);
         lend(&mut self.store, [&self.places.outputs[0]], |[x]| {
             let each = rows_each(index.len(), width, threads);
-            let parts = x.chunks_mut(each * width).zip(index.chunks(each)).collect();
+            let parts = x.chunks_mut(each * width).zip(index.chunks(each));
             share(parts, |(x, index): &mut (&mut [f32], &[usize])| {
                 for (row, i) in x.chunks_exact_mut(width).zip(*index) {
                     row.copy_from_slice(data.image(*i));

@@ -4,11 +4,8 @@
 
 use crate::engine::mask::Mask;
 use backprop::Result;
-use matmul::{Epilogue, MatMut, MatRef, Options, Threads, parallel, team};
-use std::{
-    borrow::Cow,
-    sync::{Mutex, PoisonError},
-};
+use matmul::{Epilogue, MatMut, MatRef, Options, Threads, parallel, team::share};
+use std::borrow::Cow;
 use training::autocast::{Operands, operands};
 
 /// The sides of a dense layer.
@@ -76,16 +73,6 @@ impl Team {
     }
 }
 
-/// Calls `work` with each part, on as many threads as there are parts.
-pub fn share<T: Send>(parts: Vec<T>, work: impl Fn(&mut T) + Sync) {
-    let parts: Vec<Mutex<T>> = parts.into_iter().map(Mutex::new).collect();
-    if !parts.is_empty() {
-        team::each(&parts, |part| {
-            work(&mut part.lock().unwrap_or_else(PoisonError::into_inner));
-        });
-    }
-}
-
 /// Operations of a product that are worth a thread: about 50 µs of work. Chapter 3's ladder loses by threads with 3
 /// million for each, and gains with 13 million.
 const PAYING: usize = 5_000_000;
@@ -131,8 +118,7 @@ pub fn forward(
     read.product(MatMut::new(y, rows, width)?, x, w, options)?;
     if let Some(mask) = mask {
         let each = rows_each(rows, width, team.passes) * width;
-        let parts = y.chunks_mut(each).enumerate().collect();
-        share(parts, |(at, y)| mask.apply(*at * each, y));
+        share(y.chunks_mut(each).enumerate(), |(at, y)| mask.apply(*at * each, y));
     }
     Ok(())
 }

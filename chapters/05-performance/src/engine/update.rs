@@ -4,8 +4,9 @@
 //! CPU has; then another pass zeros the gradients. Here one division is left, in the vectors of this CPU,
 //! and a block of gradients is zeroed while it is in the first-level cache.
 
-use crate::engine::layer::{WORTH, share};
+use crate::engine::layer::WORTH;
 use backprop::adam::{self, Factors};
+use matmul::team::share;
 
 /// Numbers of a block: four rows of them fill a first-level cache of 32 KiB.
 const BLOCK: usize = 2048;
@@ -47,7 +48,7 @@ pub fn shared(rows: Rows, factors: Factors, clear: bool, threads: usize) {
     let each = p.len().div_ceil(threads.min(p.len() / WORTH).max(1)).max(1);
     let means = m.chunks_mut(each).zip(v.chunks_mut(each));
     let parts = p.chunks_mut(each).zip(means).zip(g.chunks_mut(each));
-    let parts = parts.map(|((p, moments), g)| Rows { p, moments, g }).collect();
+    let parts = parts.map(|((p, moments), g)| Rows { p, moments, g });
     share(parts, |rows: &mut Rows| rows.update(factors, clear));
 }
 

@@ -3,22 +3,13 @@
 
 use super::number::Number;
 use lab::vectors::wide;
-use matmul::team;
-use std::sync::{Mutex, PoisonError};
+use matmul::team::share;
 
 /// Rows whose sums are added up apart, so that the result has the same bits for any number of threads.
 const GROUP: usize = 16;
 
 /// Values that are worth a thread: about 10 µs of work.
 const WORTH: usize = 1 << 15;
-
-/// Calls `work` with each part, each on a thread of its own.
-pub(crate) fn share<T: Send>(parts: impl Iterator<Item = T>, work: impl Fn(&mut T) + Sync) {
-    let parts: Vec<Mutex<T>> = parts.map(Mutex::new).collect();
-    team::each(&parts, |part| {
-        work(&mut part.lock().unwrap_or_else(PoisonError::into_inner));
-    });
-}
 
 /// The length of each thread's part of `len` values, in whole units.
 pub(crate) fn part(len: usize, unit: usize, threads: usize) -> usize {

@@ -1,10 +1,8 @@
 //! Adam on the f32 weights, and their copy in bf16 for the next products, in one pass over memory.
 
-use super::{
-    number::Number,
-    pass::{part, share},
-};
+use super::{number::Number, pass::part};
 use backprop::adam::{self, Factors, Moments};
+use matmul::team::share;
 
 /// Values that are updated and then converted: four rows of f32 and one of bf16 fit into the first-level cache.
 const BLOCK: usize = 1024;

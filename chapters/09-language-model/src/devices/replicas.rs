@@ -3,7 +3,7 @@
 use super::{data::Data, split::Split};
 use crate::{
     Error, Result,
-    train::{Step, Trainer},
+    train::{Backend, Step, Trainer},
 };
 use matmul::parallel::available;
 use multi_gpu::{Communicator, Rank, threads};
@@ -43,12 +43,10 @@ impl Replicas {
         };
         Ok(Self { ranks: (0..replicas).map(rank).collect::<Result<_>>()? })
     }
+}
 
-    /// The next step of all of them. Nothing changes if it fails.
-    ///
-    /// # Errors
-    /// [`Error::Diverged`] as [`Trainer::step`].
-    pub fn step(&mut self, stream: &[u32]) -> Result<Step> {
+impl Backend for Replicas {
+    fn step(&mut self, stream: &[u32]) -> Result<Step> {
         let ranks = &self.ranks;
         let steps = threads::run(ranks.len(), |mut comm| {
             let mut data = ranks[comm.rank().0].lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,21 +56,20 @@ impl Replicas {
         steps.into_iter().next().unwrap_or_else(|| Err(Error::Config("no replica".to_owned())))
     }
 
-    /// The run has so many steps from now on.
-    pub fn plan(&mut self, steps: u64) {
+    fn plan(&mut self, steps: u64) {
         for rank in &mut self.ranks {
             let data = rank.get_mut().unwrap_or_else(PoisonError::into_inner);
             data.course.settings.steps = steps;
         }
     }
 
-    /// Brings a trainer to where the replicas are: its parameters, its optimizer's memory and its step.
-    pub fn hand_back(&mut self, trainer: &mut Trainer) {
+    fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()> {
         if let Some(first) = self.ranks.first_mut() {
             let data = first.get_mut().unwrap_or_else(PoisonError::into_inner);
             trainer.model.parameters.clone_from(&data.model.parameters);
             trainer.moments.clone_from(&data.moments);
             trainer.step = data.course.step;
         }
+        Ok(())
     }
 }

@@ -5,8 +5,7 @@
 use super::{cache::Cache, panels::Matrix};
 use crate::{Config, Error, Layout, Result, error::count};
 use lab::vectors::{exp, wide};
-use matmul::parallel::available;
-use performance::engine::layer::share;
+use matmul::{parallel::available, team::share};
 
 /// As in training.
 const EPSILON: f32 = 1e-5;

@@ -1,17 +1,15 @@
 //! A trained model and its tokenizer, from a run's folder.
 
 use crate::{Error, Model, Result, Tokenizer};
+use lab::run::{Kind, MODEL, latest};
 use std::path::{Path, PathBuf};
-pub use training::runner::files::TOKENIZER;
-use training::{
-    checkpoint::Kind,
-    run::{MODEL, latest},
-};
+
+pub use lab::run::TOKENIZER;
 
 /// The model of a run's folder, or of a file, with the tokenizer beside it.
 ///
 /// # Errors
-/// As [`Model::load`] and [`Tokenizer::load`]; [`Error::File`] if the two do not belong together.
+/// As [`Model::load`] and [`Tokenizer::load`]; [`lab::Error::Damaged`] if the two do not belong together.
 pub fn load(run_or_file: &Path) -> Result<(Model, Tokenizer)> {
     let (file, beside) = files(run_or_file);
     let model = Model::load(&file)?;

@@ -9,8 +9,7 @@
 #![allow(clippy::inline_always, reason = "the loops must be compiled for the CPU's vectors")]
 
 use lab::vectors::wide;
-use matmul::parallel::available;
-use performance::engine::layer::share;
+use matmul::{parallel::available, team::share};
 use std::{array, ops::Range};
 
 /// Columns that lie together: two vectors of AVX-512.

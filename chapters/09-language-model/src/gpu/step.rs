@@ -11,7 +11,7 @@ use crate::{
     devices::course::Course,
     layers::rotary::Rotary,
     layout::Block,
-    train::{self, Trainer, adamw::Factors},
+    train::{self, Backend, Trainer, adamw::Factors},
 };
 use cpu_gpu::gpu::{Arg, Buffer, Gpu, read_all, write_all};
 use matmul::Shape;
@@ -166,11 +166,6 @@ impl<'g> Step<'g> {
         Ok(step)
     }
 
-    /// The run has so many steps from now on.
-    pub fn plan(&mut self, steps: u64) {
-        self.course.settings.steps = steps;
-    }
-
     /// The next step on the stream. Nothing changes if it fails.
     ///
     /// # Errors
@@ -188,20 +183,6 @@ impl<'g> Step<'g> {
         let (step, clip) = self.course.close(loss, norm)?;
         self.update(&step, clip)?;
         Ok(step)
-    }
-
-    /// Brings a trainer to where the device is: its parameters, its optimizer's memory and its step.
-    ///
-    /// # Errors
-    /// The device's.
-    pub fn hand_back(&self, trainer: &mut Trainer) -> Result<()> {
-        let moments = &mut trainer.moments;
-        let values = [&mut trainer.model.parameters, &mut moments.m, &mut moments.v];
-        for (buffer, values) in self.learned.iter().zip(values) {
-            self.tensors.gather(&read_all(self.gpu, buffer, self.tensors.len)?, values);
-        }
-        trainer.step = self.course.step;
-        Ok(())
     }
 
     /// The last step's gradient in the layout of the parameters, before it was clipped.
@@ -452,6 +433,26 @@ impl<'g> Step<'g> {
             let args = [&all[..], &[length(p.1)?], &rest, &last].concat();
             self.kernels.each("adamw", p.1, &args)?;
         }
+        Ok(())
+    }
+}
+
+impl Backend for Step<'_> {
+    fn plan(&mut self, steps: u64) {
+        self.course.settings.steps = steps;
+    }
+
+    fn step(&mut self, stream: &[u32]) -> Result<train::Step> {
+        Step::step(self, stream)
+    }
+
+    fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()> {
+        let moments = &mut trainer.moments;
+        let values = [&mut trainer.model.parameters, &mut moments.m, &mut moments.v];
+        for (buffer, values) in self.learned.iter().zip(values) {
+            self.tensors.gather(&read_all(self.gpu, buffer, self.tensors.len)?, values);
+        }
+        trainer.step = self.course.step;
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
 //! A run's whole state in one file, so that a run that was stopped, or killed, goes on with the very same numbers and the very
-//! same files: what it has written down is a part of it. The file is one of chapter 4's checkpoints.
+//! same files: what it has written down is a part of it. The file is one of the lab's checkpoints.
 
 use crate::{
     Config, Error, Layout, Model, Result, Tokenizer,
@@ -7,13 +7,13 @@ use crate::{
     tokenizer::Pair,
     train::{Settings, Trainer, adamw::Moments},
 };
+use lab::run::{
+    CHECKPOINT, Journal, Kind,
+    checkpoint::{DAMAGED, pack, read, unpack},
+    write_whole,
+};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use training::{
-    checkpoint::{DAMAGED, FILE, Kind, pack, read, unpack},
-    journal::{Event, Identity, Part},
-    runner::files::write_whole,
-};
 
 /// What a run has reached at a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,16 +41,13 @@ pub struct Point {
 /// What a run has written down.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Log {
-    /// When it began, in UTC.
-    pub started: String,
-    /// What it learns and is tested on.
-    pub identity: Identity,
+    /// What it knows about itself.
+    #[serde(flatten)]
+    pub journal: Journal,
     /// Why its text is not that of the crates, where it is not.
     pub note: Option<String>,
     /// The merges of its tokenizer.
     pub merges: Vec<Pair>,
-    /// Its parts.
-    pub parts: Vec<Part>,
     /// Its points.
     pub points: Vec<Point>,
     /// The sum of the losses since the last point, and how many there are.
@@ -59,24 +56,19 @@ pub struct Log {
     pub seconds: f64,
     /// Those of its steps since the last point.
     pub training: f64,
-    /// Its curves, as TensorBoard is given them.
-    pub events: Vec<Event>,
 }
 
 impl Log {
-    /// That of a run on this text which begins with this part.
-    pub fn new(text: &Text, part: Part) -> Self {
+    /// That of a run on this text which begins now.
+    pub fn new(text: &Text) -> Self {
         Self {
-            started: part.started.clone(),
-            identity: text.identity(),
+            journal: Journal::new(text.identity()),
             note: text.note.clone(),
             merges: text.tokenizer.merges().to_vec(),
-            parts: vec![part],
             points: Vec::new(),
             losses: (0.0, 0),
             seconds: 0.0,
             training: 0.0,
-            events: Vec::new(),
         }
     }
 }
@@ -100,19 +92,19 @@ pub struct Checkpoint {
 /// Writes the whole state into a run's folder: header, parameters, both means.
 ///
 /// # Errors
-/// [`Error::Run`] if it can't be written; what was there before is still whole.
+/// [`lab::Error::Damaged`] if it can't be written; what was there before is still whole.
 pub fn save(folder: &Path, trainer: &Trainer, log: &Log) -> Result<()> {
     let Trainer { model, settings, step, moments, .. } = trainer;
     let header = Header { config: model.config, settings: *settings, step: *step, log };
     let bytes = pack(Kind::Text, &header, [&model.parameters, &moments.m, &moments.v])?;
-    Ok(write_whole(&folder.join(FILE), &bytes)?)
+    Ok(write_whole(&folder.join(CHECKPOINT), &bytes)?)
 }
 
 impl Checkpoint {
     /// Reads that of a run's folder.
     ///
     /// # Errors
-    /// [`Error::Run`] if there is none, or it is damaged.
+    /// [`lab::Error::Damaged`] if there is none, or it is damaged.
     pub fn load(folder: &Path) -> Result<Self> {
         Ok(read(folder, |bytes| {
             let (header, values) = unpack::<Header<Log>>(Kind::Text, bytes)?;
@@ -133,10 +125,10 @@ impl Checkpoint {
     /// The run that goes on, on the text that it began with, on so many threads (0 for all), and what it has written down.
     ///
     /// # Errors
-    /// [`Error::File`] if it belongs to another text.
+    /// [`lab::Error::Damaged`] if it belongs to another text.
     pub fn resume(self, folder: &Path, text: &Text, threads: usize) -> Result<(Trainer, Log)> {
         let Header { config, settings, step, log } = self.header;
-        if let Some(difference) = log.identity.difference(&text.identity()) {
+        if let Some(difference) = log.journal.identity.difference(&text.identity()) {
             let way = match (&log.note, &text.note) {
                 (None, Some(now)) => format!(
                     "{now}, and the run learned from the crates; go on with it where `cargo` is found, as by cargo run"
@@ -146,13 +138,13 @@ impl Checkpoint {
                 }
                 _ => format!(
                     "the text is made of the crates of this workspace; go on with it at commit {}",
-                    log.parts.first().map_or("unknown", |part| &part.commit)
+                    log.journal.parts.first().map_or("unknown", |part| &part.commit)
                 ),
             };
             let why = format!(
                 "it is from a run with {difference}: {way}, or begin a new run in another folder with --run"
             );
-            return Err(Error::file(&folder.join(FILE), why));
+            return Err(Error::file(&folder.join(CHECKPOINT), why));
         }
         let layout = Layout::new(&config);
         let mut parts = self.values.chunks_exact(layout.len.max(1)).map(<[f32]>::to_vec);
@@ -173,7 +165,6 @@ mod tests {
         product::Numbers,
         train::{Silent, run},
     };
-    use std::fs;
 
     const SIZES: Config =
         Config { vocabulary: 12, context: 8, width: 8, heads: 2, layers: 1, hidden: 8 };
@@ -192,7 +183,7 @@ mod tests {
         let mut model = Model::new(SIZES, 1).unwrap();
         model.tokenizer = text.tokenizer.digest();
         let trainer = Trainer::new(model, settings, &text.training, 1).unwrap();
-        let log = Log::new(&text, Part::begins(0, "cpu", &text.about));
+        let log = Log::new(&text);
         (trainer, text, log)
     }
 
@@ -221,28 +212,6 @@ mod tests {
         run(&mut resumed, stream, &mut Silent).unwrap();
         assert_eq!(resumed.model, whole.model);
         assert_eq!(resumed.moments, whole.moments);
-    }
-
-    #[test]
-    fn damaged_and_foreign_files_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path();
-        let (trainer, _, log) = begun();
-        let said = |bytes: &[u8]| {
-            fs::write(folder.join(FILE), bytes).unwrap();
-            Checkpoint::load(folder).err().unwrap().to_string()
-        };
-        assert!(Checkpoint::load(folder).is_err());
-        assert!(said(b"").contains("not a checkpoint"));
-        save(folder, &trainer, &log).unwrap();
-        let mut bytes = fs::read(folder.join(FILE)).unwrap();
-        assert!(said(&bytes[..bytes.len() - 1]).contains("cut short"));
-        assert!(said(&bytes[..9]).contains("cut short"));
-        bytes[300] ^= 1;
-        assert!(said(&bytes).contains("damaged"));
-        assert!(said(b"TPGPT001 of an older version").contains("another version"));
-        let digits = said(b"TPTRAIN4 of digits");
-        assert!(digits.contains("for digits; leave out --model"), "{digits}");
     }
 
     #[test]

@@ -11,16 +11,21 @@ use crate::{
         report::{self, Report},
         text::Text,
     },
-    train::{Flow, Reporter as _, Settings, Step, Trainer, run},
+    train::{Backend, Flow, Reporter as _, Settings, Trainer, run},
 };
 use cpu_gpu::gpu::{Gpu, open};
-use lab::{limits, peak, progress::Progress};
+use lab::{
+    limits,
+    out::short,
+    peak,
+    progress::Progress,
+    run::{Folder, Start},
+};
 use matmul::{Unit, parallel::available};
 use std::{
     path::PathBuf,
     time::{Duration, Instant},
 };
-use training::{Start, error::short, journal::Part, run::Folder};
 
 /// How long a run lasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,13 +101,13 @@ pub fn train(job: &Job, shown: bool, stop: &mut dyn FnMut() -> bool) -> Result<O
     let tokenizer = saved.as_ref().map(Checkpoint::tokenizer).transpose()?;
     let text = Text::find(&job.root, tokenizer, job.config.vocabulary)?;
     progress.finish();
-    train_on(job, &held, saved, &text, gpu.as_deref(), shown, stop)
+    train_on(job, held, saved, &text, gpu.as_deref(), shown, stop)
 }
 
 /// [`train`], in a folder that is held, on a text that is there.
 fn train_on(
     job: &Job,
-    held: &Folder,
+    held: Folder,
     saved: Option<Checkpoint>,
     text: &Text,
     gpu: Option<&dyn Gpu>,
@@ -116,7 +121,7 @@ fn train_on(
         }
         None => (begin(job, gpu, text, shown, stop)?, None),
     };
-    let mut instead = instead(job, gpu, &trainer, &text.training)?;
+    let mut backend = backend(job, gpu, &trainer, &text.training)?;
     let progress =
         if shown { Progress::new("training", trainer.settings.steps) } else { Progress::hidden() };
     if let Some(gpu) = gpu {
@@ -126,63 +131,23 @@ fn train_on(
         Numbers::F32 => peak::fma_f32(available()).value,
         Numbers::Bf16 => Unit::best().peak(available()).value,
     });
-    let part = Part::begins(trainer.step, job.device.as_deref().unwrap_or("cpu"), &text.about);
-    let (kept, every) = ((part, log), job.checkpoint_every);
-    let mut report = Report::new((held.path(), text, &trainer), kept, every, progress, peak, stop)?;
-    let flow = match &mut instead {
+    let of = (job.device.as_deref().unwrap_or("cpu"), job.checkpoint_every);
+    let mut report = Report::new((held, text, &trainer), log, of, progress, peak, stop)?;
+    let flow = match &mut backend {
         None => run(&mut trainer, &text.training, &mut report)?,
-        Some(instead) => follow(&mut trainer, &text.training, &mut **instead, &mut report)?,
+        Some(backend) => follow(&mut trainer, &text.training, &mut **backend, &mut report)?,
     };
     let points = report.end(&trainer, flow)?;
     Ok(Outcome { flow, step: trainer.step, tokens: trainer.tokens(), points })
 }
 
-/// What takes a trainer's steps in its place, and hands back what it came to.
-trait Instead {
-    /// The next step. Nothing changes if it fails.
-    fn step(&mut self, stream: &[u32]) -> Result<Step>;
-    /// How many steps the run has from now on.
-    fn plan(&mut self, steps: u64);
-    /// Brings the trainer to the same step.
-    fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()>;
-}
-
-impl Instead for Replicas {
-    fn step(&mut self, stream: &[u32]) -> Result<Step> {
-        Replicas::step(self, stream)
-    }
-
-    fn plan(&mut self, steps: u64) {
-        Replicas::plan(self, steps);
-    }
-
-    fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()> {
-        Replicas::hand_back(self, trainer);
-        Ok(())
-    }
-}
-
-impl Instead for gpu::Step<'_> {
-    fn step(&mut self, stream: &[u32]) -> Result<Step> {
-        gpu::Step::step(self, stream)
-    }
-
-    fn plan(&mut self, steps: u64) {
-        gpu::Step::plan(self, steps);
-    }
-
-    fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()> {
-        gpu::Step::hand_back(self, trainer)
-    }
-}
-
 /// Replicas or a device, if the job asks for them.
-fn instead<'g>(
+fn backend<'g>(
     job: &Job,
     gpu: Option<&'g dyn Gpu>,
     trainer: &Trainer,
     stream: &[u32],
-) -> Result<Option<Box<dyn Instead + 'g>>> {
+) -> Result<Option<Box<dyn Backend + 'g>>> {
     on_cores(job, &trainer.settings)?; // a checkpoint's, in a run that goes on
     Ok(match gpu {
         Some(gpu) => Some(Box::new(gpu::Step::new(gpu, trainer, stream)?)),
@@ -195,28 +160,27 @@ fn instead<'g>(
 fn follow(
     trainer: &mut Trainer,
     stream: &[u32],
-    instead: &mut dyn Instead,
+    backend: &mut dyn Backend,
     report: &mut Report,
 ) -> Result<Flow> {
-    let began = Instant::now();
     report.begin(trainer);
     while trainer.step < trainer.settings.steps {
-        let step = instead.step(stream)?;
+        let step = backend.step(stream)?;
         trainer.step = step.step;
         if report.looks(&trainer.settings, step.step) {
-            instead.hand_back(trainer)?;
+            backend.hand_back(trainer)?;
         }
-        report.step(trainer, &step, began.elapsed());
+        report.step(trainer, &step)?;
         if let Some(steps) = report.plan() {
             trainer.settings.steps = steps;
-            instead.plan(steps);
+            backend.plan(steps);
         }
         if report.stop() {
-            instead.hand_back(trainer)?;
+            backend.hand_back(trainer)?;
             return Ok(Flow::Stopped);
         }
     }
-    instead.hand_back(trainer)?;
+    backend.hand_back(trainer)?;
     Ok(Flow::Finished)
 }
 
@@ -320,7 +284,7 @@ fn begin(
             let title = format!("timing steps, {longest:.1} s or {TIMED} steps, to plan the run");
             let progress = if shown { Progress::spinner(title) } else { Progress::hidden() };
             let mut trial = start(1)?;
-            let mut instead = instead(job, gpu, &trial, &text.training)?;
+            let mut backend = backend(job, gpu, &trial, &text.training)?;
             let mut step = || {
                 if stop() {
                     return Err(Error::Config(
@@ -328,8 +292,8 @@ fn begin(
                             .to_owned(),
                     ));
                 }
-                match &mut instead {
-                    Some(instead) => instead.step(&text.training),
+                match &mut backend {
+                    Some(backend) => backend.step(&text.training),
                     None => trial.step(&text.training),
                 }
             };
@@ -358,15 +322,17 @@ mod tests {
         train::validation,
     };
     use cpu_gpu::gpu::testing;
-    use lab::testing::timeless;
+    use lab::{
+        run::{
+            METRICS,
+            disk::{Fault, fail},
+        },
+        testing::runs,
+    };
     use std::{
         fs,
         panic::{AssertUnwindSafe, catch_unwind},
         path::Path,
-    };
-    use training::{
-        disk::{Fault, fail},
-        runner::events::log,
     };
 
     const CONFIG: Config =
@@ -401,6 +367,15 @@ mod tests {
         }
     }
 
+    /// Stops a run when it is asked for this time.
+    fn stops_at(time: u64) -> impl FnMut() -> bool {
+        let mut asked = 0;
+        move || {
+            asked += 1;
+            asked == time
+        }
+    }
+
     #[test]
     fn a_device_takes_the_same_steps() {
         let Some(gpu) = testing::opencl() else { return };
@@ -408,12 +383,7 @@ mod tests {
         workspace(root.path());
         let device = Some(gpu.about().id.clone());
         let there = Job { device, ..job(root.path(), "there") };
-        let mut asked = 0;
-        let mut stop = || {
-            asked += 1;
-            asked == 11
-        };
-        assert_eq!(train(&there, false, &mut stop).unwrap().flow, Flow::Stopped);
+        assert_eq!(train(&there, false, &mut stops_at(11)).unwrap().flow, Flow::Stopped);
         // It goes on where it stopped, and comes to where the cores come to.
         let resumed = Job { resume: true, ..there.clone() };
         let on_device = train(&resumed, false, &mut || false).unwrap();
@@ -426,15 +396,15 @@ mod tests {
         train(&whole, false, &mut || false).unwrap();
         let [a, b] = [&whole, &resumed].map(|job| load(&job.folder).unwrap().0);
         assert_eq!(a, b);
-        let both = Job { replicas: 2, ..there.clone() };
-        let said = train(&both, false, &mut || false).unwrap_err().to_string();
-        assert!(said.contains("leave out --replicas"), "{said}");
-        let settings = Settings { accumulate: 2, ..there.settings };
-        let said = train(&Job { settings, ..there.clone() }, false, &mut || false).unwrap_err();
-        assert!(said.to_string().contains("in pieces"), "{said}");
-        let settings = Settings { numbers: Numbers::Bf16, ..there.settings };
-        let said = train(&Job { settings, ..there.clone() }, false, &mut || false).unwrap_err();
-        assert!(said.to_string().contains("--precision f32"), "{said}");
+        let settings = |settings| Job { settings, ..there.clone() };
+        for (job, way) in [
+            (Job { replicas: 2, ..there.clone() }, "leave out --replicas"),
+            (settings(Settings { accumulate: 2, ..there.settings }), "in pieces"),
+            (settings(Settings { numbers: Numbers::Bf16, ..there.settings }), "--precision f32"),
+        ] {
+            let said = train(&job, false, &mut || false).unwrap_err().to_string();
+            assert!(said.contains(way), "{said}");
+        }
         let missing = Job { device: Some("tpu".to_owned()), ..job(root.path(), "tpu") };
         let said = train(&missing, false, &mut || false).unwrap_err().to_string();
         assert!(said.contains("no device tpu") && !missing.folder.exists(), "{said}");
@@ -451,12 +421,7 @@ mod tests {
         assert!(last.validation < first.validation, "it learns nothing: {first:?} {last:?}");
 
         let parts = job(root.path(), "parts");
-        let mut asked = 0;
-        let mut stop = || {
-            asked += 1;
-            asked == 11
-        };
-        assert_eq!(train(&parts, false, &mut stop).unwrap().flow, Flow::Stopped);
+        assert_eq!(train(&parts, false, &mut stops_at(11)).unwrap().flow, Flow::Stopped);
         let taken = train(&parts, false, &mut || false).unwrap_err().to_string();
         assert!(taken.contains("--resume"), "{taken}");
         let resumed = Job { resume: true, ..parts };
@@ -476,44 +441,13 @@ mod tests {
         }
     }
 
-    /// All that a run's folder contains, but for clocks and rates, and for the programs that wrote it.
-    fn state(run: &Path) -> Vec<(String, String)> {
-        let files = fs::read_dir(run).unwrap().map(|entry| entry.unwrap().file_name());
-        let mut all: Vec<_> = files.map(|name| name.into_string().unwrap()).collect();
-        all.sort();
-        let bytes = fs::read(run.join("checkpoint")).unwrap();
-        let length = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) as usize;
-        let (header, values) = bytes[16..bytes.len() - 32].split_at(length);
-        let json = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).unwrap();
-        let events = json(header)["events"].take();
-        let of = |name: &String| {
-            let bytes = fs::read(run.join(name)).unwrap();
-            match name.as_str() {
-                "checkpoint" => format!("{} {values:?}", timeless(json(header))),
-                "metrics.jsonl" => {
-                    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-                    lines.map(|line| timeless(json(line)).to_string() + "\n").collect()
-                }
-                // The records of the file's own, then the points of the checkpoint.
-                events_of if events_of.starts_with("events.") => {
-                    let points = log(&serde_json::from_value::<Vec<_>>(events.clone()).unwrap());
-                    assert!(bytes.ends_with(&points), "the event file is not the checkpoint's");
-                    (bytes.len() - points.len()).to_string()
-                }
-                _ => format!("{bytes:?}"),
-            }
-        };
-        let named = |name: &String| name.split(".tfevents").next().unwrap_or_default().to_owned();
-        all.iter().map(|name| (named(name), of(name))).collect()
-    }
-
     /// A run, or what is left of it to do.
     fn go(job: &Job, text: &Text, stop: &mut dyn FnMut() -> bool) -> Result<Flow> {
         let resume = job.folder.join("checkpoint").exists();
         let start = if resume { Start::Resume } else { Start::New };
         let held = Folder::open(&job.folder, start)?;
         let saved = resume.then(|| Checkpoint::load(held.path())).transpose()?;
-        Ok(train_on(job, &held, saved, text, None, false, stop)?.flow)
+        Ok(train_on(job, held, saved, text, None, false, stop)?.flow)
     }
 
     #[test]
@@ -521,69 +455,37 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         workspace(root.path());
         let text = Text::find(root.path(), None, 300).unwrap();
-        let never = &mut || false;
         // A few steps, each with a point; and more, with checkpoints of their own between the points.
         for (name, steps, every, stride) in
             [("few", 3, CHECKPOINT_EVERY, 1), ("many", 22, Duration::ZERO, 53)]
         {
-            let of = |folder: &str| Job {
-                amount: Amount::Tokens(32 * steps),
-                checkpoint_every: every,
-                threads: 1,
-                ..job(root.path(), &format!("{name}{folder}"))
-            };
-            let whole = of("");
-            fail(None);
-            assert_eq!(go(&whole, &text, never).unwrap(), Flow::Finished);
-            let operations = fail(None);
-            let wanted = state(&whole.folder);
-            let files: Vec<&str> = wanted.iter().map(|(file, _)| file.as_str()).collect();
-            let all = [".lock", "checkpoint", "curves.svg", "events.out", "metrics.jsonl"];
-            assert_eq!(files, [&all[..], &["model.safetensors", "tokenizer.json"]].concat());
-            assert_eq!(wanted[4].1.lines().count() as u64, 1 + steps.div_ceil(steps.div_ceil(20)));
-            // Nothing is left to do: nothing changes.
-            assert_eq!(go(&whole, &text, never).unwrap(), Flow::Finished);
-            assert!(state(&whole.folder) == wanted);
-            for fault in [Fault::Full, Fault::Killed] {
-                for at in (0..operations).step_by(stride) {
-                    let job = of(&format!("{fault:?}{at}"));
-                    fail(Some((at, fault)));
-                    let ended = catch_unwind(AssertUnwindSafe(|| go(&job, &text, &mut || false)));
-                    fail(None);
-                    match ended {
-                        Ok(Ok(flow)) => {
-                            assert_eq!((flow, fault), (Flow::Finished, Fault::Full), "{at}");
-                            assert!(at + 1 == operations, "{at}: no error"); // that the folder's entry is on the disk
-                        }
-                        Ok(Err(error)) => {
-                            let said = error.to_string();
-                            let begun = job.folder.join("checkpoint").exists();
-                            let way = if begun { "--resume" } else { "start again" };
-                            assert!(fault == Fault::Full && said.contains(way), "{at}: {said}");
-                        }
-                        Err(_) => assert_eq!(fault, Fault::Killed, "{at}: a panic"),
-                    }
-                    assert_eq!(
-                        go(&job, &text, never).unwrap(),
-                        Flow::Finished,
-                        "{fault:?} at {at}"
-                    );
-                    assert!(state(&job.folder) == wanted, "{name}: {fault:?} at {at}");
-                }
-            }
-            // And whoever stops it, after whichever step.
-            for step in (1..steps).step_by(1 + stride / 10) {
-                let job = of(&format!("stopped{step}"));
-                let mut asked = 0;
-                let mut stop = || {
-                    asked += 1;
-                    asked == step
+            let run = |folder: &Path, stop: Option<usize>| -> Result<bool> {
+                let job = Job {
+                    amount: Amount::Tokens(32 * steps),
+                    checkpoint_every: every,
+                    threads: 1,
+                    folder: folder.to_owned(),
+                    ..job(root.path(), "")
                 };
-                assert_eq!(go(&job, &text, &mut stop).unwrap(), Flow::Stopped);
-                let model = load(&job.folder).unwrap().0;
+                Ok(go(&job, &text, &mut stops_at(stop.map_or(0, |step| step as u64)))?
+                    == Flow::Finished)
+            };
+            let whole = runs::goes_on_from_anywhere(&root.path().join(name), stride, &run);
+            let files = fs::read_dir(&whole).unwrap().count();
+            assert_eq!(files, 7, "a tokenizer beside what every run leaves");
+            let metrics = fs::read_to_string(whole.join(METRICS)).unwrap();
+            assert_eq!(metrics.lines().count() as u64, 1 + steps.div_ceil(steps.div_ceil(20)));
+            // And whoever stops it, after whichever step.
+            for step in (1..steps as usize).step_by(1 + stride / 10) {
+                let folder = root.path().join(format!("{name}-{step}"));
+                assert!(!run(&folder, Some(step)).unwrap());
+                let model = load(&folder).unwrap().0;
                 assert!(model.parameters.iter().all(|value| value.is_finite()));
-                assert_eq!(go(&job, &text, never).unwrap(), Flow::Finished);
-                assert!(state(&job.folder) == wanted, "{name}: stopped after {step}");
+                assert!(run(&folder, None).unwrap());
+                assert!(
+                    runs::state(&folder) == runs::state(&whole),
+                    "{name}: stopped after {step}"
+                );
             }
         }
     }
@@ -596,7 +498,7 @@ mod tests {
         let both = |every, folder| {
             let job = Job { replicas: 2, checkpoint_every: every, ..job(root.path(), folder) };
             assert_eq!(go(&job, &text, &mut || false).unwrap(), Flow::Finished);
-            state(&job.folder)
+            runs::state(&job.folder)
         };
         let (often, seldom) = (both(Duration::ZERO, "often"), both(CHECKPOINT_EVERY, "seldom"));
         assert!(often == seldom);
@@ -608,7 +510,7 @@ mod tests {
         fail(None);
         assert!(ended.is_err());
         assert_eq!(go(&job, &text, &mut || false).unwrap(), Flow::Finished);
-        assert!(state(&job.folder) == often);
+        assert!(runs::state(&job.folder) == often);
     }
 
     #[test]
@@ -686,21 +588,23 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         workspace(root.path());
         let good = job(root.path(), "none");
-        let said = |job: Job| train(&job, false, &mut || false).unwrap_err().to_string();
-        assert!(said(Job { amount: Amount::Tokens(0), ..good.clone() }).contains("1 or more"));
-        for minutes in [0.0, -1.0, f64::NAN, 1e9] {
-            let job = Job { amount: Amount::Minutes(minutes), ..good.clone() };
-            assert!(said(job).contains("minutes"));
-        }
-        let settings = Settings { batch: 0, ..good.settings };
-        assert!(said(Job { settings, ..good.clone() }).contains("a batch of 0"));
-        let settings = Settings { length: 1, ..good.settings };
-        assert!(said(Job { settings, ..good.clone() }).contains("a context of 1; "));
-        let endless = said(Job { amount: Amount::Minutes(1e308), ..good.clone() });
-        assert!(endless.starts_with("1e308 minutes"), "{endless}");
+        let amount = |amount| Job { amount, ..good.clone() };
+        let settings = |settings| Job { settings, ..good.clone() };
         let config = Config { width: 1 << 15, layers: 900, hidden: 1 << 17, ..CONFIG };
-        assert!(said(Job { config, ..good.clone() }).contains("smaller --batch"));
-        assert!(!good.folder.exists());
-        assert!(said(Job { resume: true, ..good }).contains("--resume"));
+        let minutes = [0.0, -1.0, f64::NAN, 1e9].map(Amount::Minutes);
+        let others = [
+            (amount(Amount::Tokens(0)), "1 or more"),
+            (amount(Amount::Minutes(1e308)), "1e308 minutes"),
+            (settings(Settings { batch: 0, ..good.settings }), "a batch of 0"),
+            (settings(Settings { length: 1, ..good.settings }), "a context of 1; "),
+            (Job { config, ..good.clone() }, "smaller --batch"),
+            (Job { resume: true, ..good.clone() }, "--resume"),
+        ];
+        for (job, why) in
+            minutes.map(|minutes| (amount(minutes), "minutes")).into_iter().chain(others)
+        {
+            let said = train(&job, false, &mut || false).unwrap_err().to_string();
+            assert!(said.contains(why) && !good.folder.exists(), "{said}");
+        }
     }
 }

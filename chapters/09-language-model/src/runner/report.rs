@@ -1,7 +1,7 @@
 //! What a run writes down: a line, a point of the curves, a sample and a checkpoint from time to time.
 
 use crate::{
-    Error, Model, Result, Tokenizer,
+    Model, Result, Tokenizer,
     count::Operations,
     generate::{Decoder, Sampling, generate},
     product::Numbers,
@@ -13,21 +13,15 @@ use crate::{
 };
 use lab::{
     Unit,
-    plot::{Axis, LinePlot, Scale, Series},
+    plot::{Axis, Scale},
     progress::Progress,
+    run::{Folder, Kept, METRICS, MODEL, Part, TOKENIZER, curves::lines},
 };
 use std::{
     fs,
     ops::ControlFlow,
-    path::{Path, PathBuf},
+    path::Path,
     time::{Duration, Instant},
-};
-use training::{
-    journal::{Event, Part},
-    runner::{
-        events::EventFile,
-        files::{CURVES, METRICS, MODEL, TOKENIZER, write_metrics, write_whole},
-    },
 };
 
 /// Points of a run, evenly spread.
@@ -43,21 +37,15 @@ const NOTE: Duration = Duration::from_millis(500);
 
 /// Follows a run and writes it down.
 pub struct Report<'s> {
-    folder: PathBuf,
+    kept: Kept,
     text: &'s Text,
     progress: Progress,
     stop: &'s mut dyn FnMut() -> bool,
     /// What is written down.
     log: Log,
-    /// This part of the run, until it takes a step.
-    part: Option<Part>,
-    events: EventFile,
-    problem: Option<Error>,
     /// When the log's seconds were read.
     read: Instant,
-    /// The longest time without a checkpoint, when the last was written, and whether one is due.
-    every: Duration,
-    saved: Instant,
+    /// Whether a checkpoint is due by the clock.
     late: bool,
     noted: Instant,
     /// Operations a second that the cores can do, if they take the steps.
@@ -69,40 +57,27 @@ pub struct Report<'s> {
 
 impl<'s> Report<'s> {
     /// A report in the run's folder, which is made whole: of a run that begins, or of one that goes on with what it has
-    /// written down. A checkpoint is written `every` so often at least. Rates are compared with `peak`, in operations a
-    /// second.
+    /// written down, on this device. A checkpoint is written `every` so often at least. Rates are compared with `peak`, in
+    /// operations a second.
     ///
     /// # Errors
     /// If a file can't be written.
     pub fn new(
-        (folder, text, trainer): (&Path, &'s Text, &Trainer),
-        (part, log): (Part, Option<Log>),
-        every: Duration,
+        (folder, text, trainer): (Folder, &'s Text, &Trainer),
+        log: Option<Log>,
+        (device, every): (&str, Duration),
         progress: Progress,
         peak: Option<f64>,
         stop: &'s mut dyn FnMut() -> bool,
     ) -> Result<Self> {
-        let (begins, resumed) = (log.is_none(), part.clone());
-        let log = log.unwrap_or_else(|| Log::new(text, part));
-        let now = Instant::now();
-        let mut report = Self {
-            folder: folder.to_owned(),
-            text,
-            progress,
-            stop,
-            events: EventFile::create(folder, Event::now(0, &[]).time, &log.events)?,
-            log,
-            part: Some(resumed).filter(|_| !begins),
-            problem: None,
-            read: now,
-            every,
-            saved: now,
-            late: false,
-            noted: now,
-            peak,
-            pace: (0, 0.0),
-            planned: None,
-        };
+        let part = Part::begins(trainer.step, device, &text.about);
+        let begins = log.is_none();
+        let mut log = log.unwrap_or_else(|| Log::new(text));
+        let kept = Kept::open(folder, &mut log.journal, part, every)?;
+        let (read, noted) = (Instant::now(), Instant::now());
+        let (late, pace, planned) = (false, (0, 0.0), None);
+        let mut report =
+            Self { kept, text, progress, stop, log, read, late, noted, peak, pace, planned };
         if begins {
             report.save(trainer)?;
         } else {
@@ -114,20 +89,19 @@ impl<'s> Report<'s> {
     /// The points of the run, after its last files are written.
     ///
     /// # Errors
-    /// The first that a file could not be written for.
+    /// If a file can't be written.
     pub fn end(mut self, trainer: &Trainer, flow: Flow) -> Result<Vec<Point>> {
-        let done = match (self.problem.take(), flow) {
-            (Some(problem), _) => Err(problem),
-            (None, Flow::Stopped) => {
+        match flow {
+            Flow::Stopped => {
                 self.lap(true);
-                self.save(trainer)
+                self.save(trainer)?;
             }
             // A plan may have ended the run before its next point.
-            (None, Flow::Finished) if self.log.losses.1 > 0 => self.point(trainer),
-            (None, Flow::Finished) => Ok(()),
-        };
+            Flow::Finished if self.log.losses.1 > 0 => self.point(trainer)?,
+            Flow::Finished => {}
+        }
         self.progress.finish();
-        done.map(|()| self.log.points)
+        Ok(self.log.points)
     }
 
     /// Whether somebody looks at the model after this step.
@@ -150,10 +124,7 @@ impl<'s> Report<'s> {
 
     /// Adds to the curves.
     fn note(&mut self, step: u64, points: &[(&str, f64)]) -> Result<()> {
-        let event = Event::now(step, points);
-        self.events.add(&event)?;
-        self.log.events.push(event);
-        Ok(())
+        Ok(self.kept.note(&mut self.log.journal, step, points)?)
     }
 
     /// A point: tests the model, lets it write, and stores everything.
@@ -189,34 +160,27 @@ impl<'s> Report<'s> {
 
     /// The checkpoint, and then what follows from it.
     fn save(&mut self, trainer: &Trainer) -> Result<()> {
-        checkpoint::save(&self.folder, trainer, &self.log)?;
+        checkpoint::save(self.kept.folder.path(), trainer, &self.log)?;
         self.derive(trainer)?;
-        self.saved = Instant::now();
         self.lap(false);
         Ok(())
     }
 
     /// What follows from the checkpoint: tokenizer, model, metrics and curves; each file is whole at every moment.
-    fn derive(&self, trainer: &Trainer) -> Result<()> {
-        let Log { started, identity, parts, points, .. } = &self.log;
-        self.text.tokenizer.save(&self.folder.join(TOKENIZER))?;
+    fn derive(&mut self, trainer: &Trainer) -> Result<()> {
+        let Log { journal, points, .. } = &self.log;
+        let folder = self.kept.folder.path();
+        self.text.tokenizer.save(&folder.join(TOKENIZER))?;
         if trainer.step > 0 {
-            trainer.model.save(&self.folder.join(MODEL))?; // one that has learned nothing is of no use
+            trainer.model.save(&folder.join(MODEL))?; // one that has learned nothing is of no use
         }
         let about = serde_json::json!({
             "model": "gpt",
             "config": trainer.model.config,
             "settings": trainer.settings,
             "parameters": trainer.model.layout.len,
-            "identity": identity,
-            "started": started,
-            "parts": parts,
         });
-        write_metrics(&self.folder, &about, points)?;
-        if points.is_empty() {
-            return Ok(());
-        }
-        Ok(write_whole(&self.folder.join(CURVES), curves(points).as_bytes())?)
+        Ok(self.kept.derive(journal, about, points, || curves(points))?)
     }
 
     fn show(&self, trainer: &Trainer, point: &Point) {
@@ -281,20 +245,18 @@ impl Reporter for Report<'_> {
         self.pace = (trainer.step, self.seconds());
     }
 
-    fn step(&mut self, trainer: &Trainer, step: &Step, _: Duration) {
+    fn step(&mut self, trainer: &Trainer, step: &Step) -> Result<()> {
         self.progress.inc(1);
-        self.log.parts.extend(self.part.take());
+        self.kept.step(&mut self.log.journal);
         self.log.losses = (self.log.losses.0 + step.loss, self.log.losses.1 + 1);
-        let noted = self.note(step.step, &[("loss/step", step.loss)]);
-        let done = if due(&trainer.settings, step.step) {
-            noted.and_then(|()| self.point(trainer))
+        self.note(step.step, &[("loss/step", step.loss)])?;
+        if due(&trainer.settings, step.step) {
+            self.point(trainer)?;
         } else if self.late {
             self.lap(true);
-            noted.and_then(|()| self.save(trainer))
-        } else {
-            noted
-        };
-        self.late = self.saved.elapsed() >= self.every;
+            self.save(trainer)?;
+        }
+        self.late = self.kept.is_late();
         if self.noted.elapsed() > NOTE {
             let (loss, steps) = self.log.losses;
             if steps > 0 {
@@ -305,7 +267,6 @@ impl Reporter for Report<'_> {
             }
             self.noted = Instant::now();
         }
-        self.problem = self.problem.take().or(done.err());
         let now = (step.step, self.seconds());
         if let Some(seconds) = trainer.settings.seconds
             && step.step < trainer.settings.steps
@@ -314,6 +275,7 @@ impl Reporter for Report<'_> {
             self.planned = Some(fitting(self.pace, now, seconds));
             self.pace = now;
         }
+        Ok(())
     }
 
     fn plan(&mut self) -> Option<u64> {
@@ -323,7 +285,7 @@ impl Reporter for Report<'_> {
     }
 
     fn stop(&mut self) -> bool {
-        self.problem.is_some() || (self.stop)()
+        (self.stop)()
     }
 }
 
@@ -361,22 +323,11 @@ pub(crate) fn read(run: &Path) -> Vec<Point> {
 
 /// Both losses over the tokens, as a figure.
 fn curves(points: &[Point]) -> String {
-    let series = |name: &str, of: fn(&Point) -> f64| Series {
-        name: name.into(),
-        points: points.iter().map(|p| (p.tokens as f64 / 1e6, of(p))).collect(),
-        band: Vec::new(),
-        joined: true,
+    let of = |loss: fn(&Point) -> f64| -> Vec<_> {
+        points.iter().map(|point| (point.tokens as f64 / 1e6, loss(point))).collect()
     };
-    LinePlot {
-        x: Axis::new("million tokens", Scale::Linear),
-        y: Axis::new("loss (nats a token)", Scale::Linear),
-        series: vec![
-            series("training", |point| point.loss),
-            series("validation", |point| point.validation),
-        ],
-        limits: Vec::new(),
-    }
-    .svg()
+    let both = [("training", of(|point| point.loss)), ("validation", of(|point| point.validation))];
+    lines(Axis::new("million tokens", Scale::Linear), "loss (nats a token)", both)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The corpus as tokens: a stream to learn from and a stream to be tested on.
 
 use crate::{Result, Tokenizer, corpus::Corpus};
+use lab::run::Identity;
 use sha2::{Digest, Sha256};
 use std::path::Path;
-use training::journal::Identity;
 
 /// Both streams, and where they are from.
 #[derive(Clone, Debug)]

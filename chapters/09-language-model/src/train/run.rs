@@ -4,14 +4,18 @@ use crate::{
     Result,
     train::{Step, Trainer},
 };
-use std::time::{Duration, Instant};
 
 /// Follows a run, from the thread that trains. Every method has a default that does nothing.
 pub trait Reporter {
     /// The run begins, or goes on after `trainer.step` steps.
     fn begin(&mut self, _trainer: &Trainer) {}
-    /// A step was taken; so long has this part of the run lasted.
-    fn step(&mut self, _trainer: &Trainer, _step: &Step, _elapsed: Duration) {}
+    /// A step was taken.
+    ///
+    /// # Errors
+    /// What the run is to end with.
+    fn step(&mut self, _trainer: &Trainer, _step: &Step) -> Result<()> {
+        Ok(())
+    }
     /// Asked after every step: how many steps the run has from now on, if somebody plans anew.
     fn plan(&mut self) -> Option<u64> {
         None
@@ -20,6 +24,22 @@ pub trait Reporter {
     fn stop(&mut self) -> bool {
         false
     }
+}
+
+/// What takes a trainer's steps in its place, and hands back what it came to: replicas, or a device.
+pub trait Backend {
+    /// The next step on the stream. Nothing changes if it fails.
+    ///
+    /// # Errors
+    /// [`crate::Error::Diverged`] as [`Trainer::step`]; the device's.
+    fn step(&mut self, stream: &[u32]) -> Result<Step>;
+    /// The run has so many steps from now on.
+    fn plan(&mut self, steps: u64);
+    /// Brings a trainer to the same step: its parameters, its optimizer's memory and its step.
+    ///
+    /// # Errors
+    /// The device's.
+    fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()>;
 }
 
 /// Watches nothing and never stops a run.
@@ -40,14 +60,13 @@ pub enum Flow {
 /// Takes steps until the run is finished or stopped. Called again, it goes on as if nothing had happened.
 ///
 /// # Errors
-/// As [`Trainer::step`].
+/// As [`Trainer::step`] and [`Reporter::step`].
 pub fn run(trainer: &mut Trainer, stream: &[u32], reporter: &mut dyn Reporter) -> Result<Flow> {
     // ANCHOR: run
-    let start = Instant::now();
     reporter.begin(trainer);
     while trainer.step < trainer.settings.steps {
         let step = trainer.step(stream)?;
-        reporter.step(trainer, &step, start.elapsed());
+        reporter.step(trainer, &step)?;
         if let Some(steps) = reporter.plan() {
             trainer.settings.steps = steps;
         }
@@ -84,9 +103,10 @@ mod tests {
     }
 
     impl Reporter for Notes {
-        fn step(&mut self, trainer: &Trainer, step: &Step, _elapsed: Duration) {
+        fn step(&mut self, trainer: &Trainer, step: &Step) -> Result<()> {
             assert_eq!(trainer.step, step.step);
             self.steps.push(*step);
+            Ok(())
         }
 
         fn stop(&mut self) -> bool {

@@ -6,7 +6,7 @@ use language_model::{
     Config, Model,
     count::Bytes,
     devices::{How, Replicas, how},
-    train::{Settings, Trainer},
+    train::{Backend as _, Settings, Trainer},
 };
 
 /// Three heads, five hidden units and three layers: nothing that two divides.
@@ -91,7 +91,7 @@ fn replicas_take_a_trainers_place_and_hand_back() {
         assert!((found.loss / wanted.loss - 1.0).abs() < 1e-5);
         assert!((found.norm / wanted.norm - 1.0).abs() < 1e-4);
     }
-    replicas.hand_back(&mut trainer);
+    replicas.hand_back(&mut trainer).unwrap();
     assert_eq!(trainer.step, ahead.step);
     assert!(error_f32(&trainer.model.parameters, &ahead.model.parameters) < 1e-5);
     assert!(error_f32(&trainer.moments.v, &ahead.moments.v) < 1e-4);

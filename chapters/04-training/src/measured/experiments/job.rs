@@ -6,10 +6,7 @@ use crate::{
     config::Settings,
     learning::metrics::Epoch,
     models::model::PIXELS,
-    runner::{
-        files::MODEL, job::Config, outcome::Outcome, serve::Classifier, train::train_on,
-        watch::Watcher,
-    },
+    runner::{job::Config, outcome::Outcome, serve::Classifier, train::train_on, watch::Watcher},
 };
 use lab::{
     Budget, Experiment, Key, Recorder, Result, Samples, Unit,
@@ -17,6 +14,7 @@ use lab::{
     machine::Provenance,
     progress::Progress,
     record::{ParamList, Run},
+    run::MODEL,
 };
 use std::time::Instant;
 
@@ -182,11 +180,8 @@ fn cost(rec: &mut Recorder) -> Result<()> {
         }
     }
 
-    let folder = std::env::temp_dir().join(format!("throughput-cost-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).map_err(|e| lab::Error::io(&folder, e))?;
-    let stored = store_and_serve(rec, &folder, &weights, &data);
-    let _ = std::fs::remove_dir_all(&folder); // a folder for temporary files is cleared anyway
-    stored
+    let folder = tempfile::tempdir().map_err(|e| lab::Error::io(&std::env::temp_dir(), e))?;
+    store_and_serve(rec, folder.path(), &weights, &data)
 }
 
 fn store_and_serve(

@@ -14,7 +14,10 @@ use crate::{
     threads,
 };
 use dfdx::{nn::modules::Linear, prelude::*, tensor_ops::Device};
-use lab::{Budget, Experiment, Recorder, Samples, data::DataSet, probe::tied, record::ParamList};
+use lab::{
+    Budget, Experiment, Recorder, Samples, data::DataSet, probe::tied, record::ParamList,
+    run::CURVES,
+};
 use std::{
     hash::{BuildHasher, RandomState},
     net::TcpListener,
@@ -31,7 +34,6 @@ use training::{
     model::{Images, Learned, Logits, Network},
     norm::Mode,
     optimizer::Rule,
-    run::CURVES,
     step::{Full, Learner},
     team::Alone,
     train_stepper,

@@ -9,7 +9,7 @@ use crate::{
     Config, Model, Result,
     count::{Bytes, Operations, Parameters, six_n_d},
     devices::{How, Replicas, how},
-    train::{Settings, Trainer},
+    train::{Backend as _, Settings, Trainer},
 };
 use backprop::{check::error_f32, fits::Moves};
 use lab::{Budget, Experiment, Key, Plan, Recorder, Samples, record::ParamList};
@@ -101,8 +101,8 @@ fn settings(config: &Config, batch: usize) -> Settings {
 
 fn run(r: &mut Recorder) -> Result<()> {
     let link = link()?;
-    r.record(ALPHA.at(&[]), Samples::one(link.alpha));
-    r.record(BANDWIDTH.at(&[]), Samples::one(1.0 / link.beta));
+    r.one(ALPHA.at(&[]), link.alpha);
+    r.one(BANDWIDTH.at(&[]), 1.0 / link.beta);
     let [(size, split), (larger, config)] = SIZES;
     steps(r, size, split(), link)?;
     r.keep()?;
@@ -130,19 +130,19 @@ fn equality(r: &mut Recorder, config: Config) -> Result<()> {
             let start = Model::new(config, 1)?;
             let ran = how::train(how, &start, settings, &text, (ranks, STEPS))?;
             let off = error_f32(&ran.parameters[0], &trainer.model.parameters);
-            r.record(APART.at(list), Samples::one(off));
-            r.record(LOSSES.at(list), Samples::one(apart(&ran.losses, &losses)));
+            r.one(APART.at(list), off);
+            r.one(LOSSES.at(list), apart(&ran.losses, &losses));
         }
     }
     // And what the command runs.
     let mut again = Trainer::new(Model::new(config, 1)?, settings, &text, 1)?;
     let mut replicas = Replicas::new(&again, &text, 2)?;
     let ran = (0..STEPS).map(|_| Ok(replicas.step(&text)?.loss)).collect::<Result<Vec<_>>>()?;
-    replicas.hand_back(&mut again);
+    replicas.hand_back(&mut again)?;
     let list: ParamList = &[("how", &"replicas"), ("ranks", &2)];
     let off = error_f32(&again.model.parameters, &trainer.model.parameters);
-    r.record(APART.at(list), Samples::one(off));
-    r.record(LOSSES.at(list), Samples::one(apart(&ran, &losses)));
+    r.one(APART.at(list), off);
+    r.one(LOSSES.at(list), apart(&ran, &losses));
     Ok(())
 }
 
@@ -187,17 +187,17 @@ fn steps(r: &mut Recorder, size: &str, config: Config, link: AlphaBeta) -> Resul
             let start = Model::new(config, 1)?;
             let ran = how::train(how, &start, settings, &text, (ranks, steps))?;
             let sent = ran.traffic.iter().map(|traffic| traffic.bytes_sent).max();
-            r.record(SENT.at(list), Samples::one(sent.unwrap_or(0) as f64));
+            r.one(SENT.at(list), sent.unwrap_or(0) as f64);
             if let Some(fullest) = ran.bytes.iter().max_by_key(|bytes| bytes.all()) {
                 for (part, bytes) in PARTS.into_iter().zip(parts(fullest)) {
-                    r.record(HELD.at(list).with("part", part), Samples::one(bytes as f64));
+                    r.one(HELD.at(list).with("part", part), bytes as f64);
                 }
             }
             let took = Samples(ran.seconds[1..].to_vec()); // the first one reserves memory
             let predicted = planner.seconds(how, ranks)?;
-            r.record(PREDICTED.at(list), Samples::one(predicted));
+            r.one(PREDICTED.at(list), predicted);
             let off = (predicted / took.median() - 1.0).abs();
-            r.record(ERROR.at(list), Samples::one(off));
+            r.one(ERROR.at(list), off);
             r.record(RATIO.at(list), took.clone().map(|s| seconds / s));
             r.record(SECONDS.at(list), took);
         }
@@ -291,7 +291,7 @@ fn shares(r: &mut Recorder, threads: AlphaBeta, rate: f64) -> Result<()> {
             let compute = six_n_d(parameters, examples) / (2.0 * rate);
             let ring = cost.ring(4.0 * parameters as f64, 2);
             let list: ParamList = &[("model", &model), ("link", &link)];
-            r.record(SHARE.at(list), Samples::one(ring / (ring + compute)));
+            r.one(SHARE.at(list), ring / (ring + compute));
         }
     }
     Ok(())
@@ -318,7 +318,7 @@ fn simulated(r: &mut Recorder) -> Result<()> {
             let operations = six_n_d(parameters, examples) / p;
             let sent = 2.0 * (p - 1.0) / p * 4.0 * parameters as f64;
             let list: ParamList = &[("model", &model), ("ranks", &ranks)];
-            r.record(PER_BYTE.at(list), Samples::one(operations / sent));
+            r.one(PER_BYTE.at(list), operations / sent);
         }
     }
     for (model, _, name, batch) in JOBS {
@@ -326,10 +326,10 @@ fn simulated(r: &mut Recorder) -> Result<()> {
         for cards in SIMULATED {
             let gain = one / why::step(name, batch, cards)?.total;
             let list: ParamList = &[("model", &model), ("cards", &cards)];
-            r.record(CARDS.at(list), Samples::one(gain));
+            r.one(CARDS.at(list), gain);
         }
         let plan = search::best(&question(name, batch)?)?;
-        r.record(PLAN.at(&[("model", &model)]), Samples::one(plan.best.terms.total()));
+        r.one(PLAN.at(&[("model", &model)]), plan.best.terms.total());
     }
     Ok(())
 }

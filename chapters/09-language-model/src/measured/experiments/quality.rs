@@ -6,37 +6,34 @@ use crate::{
     corpus::{Corpus, Source},
     evaluate::{
         self, Bits, bits, copies,
-        parses::{first_lines, verdicts},
+        parses::{Verdict, first_lines, verdicts},
     },
     generate::{Decoder, Sampling, latest_model},
     runner::report,
 };
-use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Recorder, Samples, record::ParamList};
 use std::path::{Path, PathBuf};
 
-/// Bits per byte of the validation text.
-pub const BITS: Key = Key::measured("language_model.quality.bits", Unit::Number, &["who"]);
-/// Bits per byte of a trained model on text that it has not seen.
-pub const INT8_BITS: Key = Key::measured("language_model.int8.bits", Unit::Number, &["numbers"]);
-/// What 8 bits add to them, as a fraction.
-pub const INT8_LOSS: Key = Key::measured("language_model.int8.loss", Unit::Share, &[]);
-/// The share of samples that parse, by who has written them and how strictly they are read.
-pub const PARSES: Key = Key::measured("language_model.quality", Unit::Share, &["who", "how"]);
-/// The longest part of the samples that the training text contains: its bytes, how it reads, and a crate that has it.
-pub const COPY: Key =
-    Key::measured("language_model.quality.copy", Unit::Bytes, &["who", "text", "crate"]);
-/// The same in the middle one of the samples.
-pub const COPY_MEDIAN: Key =
-    Key::measured("language_model.quality.copy.median", Unit::Bytes, &["who"]);
-
-/// Seconds of the model's run, its tests and samples on the way included.
-pub const SECONDS: Key = Key::measured("language_model.quality.seconds", Unit::Seconds, &[]);
-/// Tokens that it read.
-pub const TOKENS: Key = Key::counted("language_model.quality.tokens", Unit::Count, &[]);
-
-/// Bits per byte of the validation text at the first point of a run after so many minutes of it, and what the model wrote there.
-pub const WRITTEN: Key =
-    Key::measured("language_model.written", Unit::Number, &["after", "tokens", "sample"]);
+lab::keys! {
+    /// Bits per byte of the validation text.
+    pub BITS: measured "language_model.quality.bits", Number, ["who"];
+    /// Bits per byte of a trained model on text that it has not seen.
+    pub INT8_BITS: measured "language_model.int8.bits", Number, ["numbers"];
+    /// What 8 bits add to them, as a fraction.
+    pub INT8_LOSS: measured "language_model.int8.loss", Share, [];
+    /// The share of samples that parse, by who has written them and how strictly they are read.
+    pub PARSES: measured "language_model.quality", Share, ["who", "how"];
+    /// The longest part of the samples that the training text contains: its bytes, how it reads, and a crate that has it.
+    pub COPY: measured "language_model.quality.copy", Bytes, ["who", "text", "crate"];
+    /// The same in the middle one of the samples.
+    pub COPY_MEDIAN: measured "language_model.quality.copy.median", Bytes, ["who"];
+    /// Seconds of the model's run, its tests and samples on the way included.
+    pub SECONDS: measured "language_model.quality.seconds", Seconds, [];
+    /// Tokens that it read.
+    pub TOKENS: counted "language_model.quality.tokens", Count, [];
+    /// Bits per byte of the validation text at the first point of a run after so many minutes of it, and what the model wrote there.
+    pub WRITTEN: measured "language_model.written", Number, ["after", "tokens", "sample"];
+}
 
 /// When a reader would look: the name, and the minutes.
 pub const LOOKED: [(&str, f64); 3] =
@@ -81,7 +78,7 @@ fn written(rec: &mut Recorder, run: &Path) {
         };
         let sample = readable(first_lines(&point.sample, LINES));
         let list: ParamList = &[("after", &after), ("tokens", &point.tokens), ("sample", &sample)];
-        rec.record(WRITTEN.at(list), Samples::one(point.bits_per_byte));
+        rec.one(WRITTEN.at(list), point.bits_per_byte);
     }
 }
 
@@ -112,8 +109,8 @@ fn quality(rec: &mut Recorder) -> Result<()> {
     let decoder = Decoder::new(&model.config, &model.parameters)?;
     let points = report::read(&run);
     if let Some(last) = points.last() {
-        rec.record(SECONDS.at(&[]), Samples::one(last.seconds));
-        rec.record(TOKENS.at(&[]), Samples::one(last.tokens as f64));
+        rec.one(SECONDS.at(&[]), last.seconds);
+        rec.one(TOKENS.at(&[]), last.tokens as f64);
     } else {
         let why = "the run's folder has no metrics";
         for key in [SECONDS, TOKENS] {
@@ -141,13 +138,14 @@ fn quality(rec: &mut Recorder) -> Result<()> {
     ];
     for (who, texts) in &samples {
         let verdicts = verdicts(texts.iter().map(String::as_str));
-        let share = |count: usize| Samples::one(count as f64 / verdicts.len().max(1) as f64);
-        let (whole, closed) = (
-            verdicts.iter().filter(|verdict| verdict.whole).count(),
-            verdicts.iter().filter(|verdict| verdict.closed).count(),
-        );
-        rec.record(PARSES.at(&[("who", who), ("how", &"whole")]), share(whole));
-        rec.record(PARSES.at(&[("who", who), ("how", &"closed")]), share(closed));
+        for (how, parses) in [
+            ("whole", (|verdict| verdict.whole) as fn(&Verdict) -> bool),
+            ("closed", |verdict| verdict.closed),
+        ] {
+            let count = verdicts.iter().filter(|verdict| parses(verdict)).count() as f64;
+            let share = count / verdicts.len().max(1) as f64;
+            rec.one(PARSES.at(&[("who", who), ("how", &how)]), share);
+        }
     }
     for (who, texts) in samples.iter().take(3) {
         rec.note_at(COPY.at(&[("who", who)]));
@@ -157,7 +155,7 @@ fn quality(rec: &mut Recorder) -> Result<()> {
         if let Some(source) = corpus.training.get(found.source) {
             let shown = readable(&String::from_utf8_lossy(&found.longest));
             let list: ParamList = &[("who", who), ("text", &shown), ("crate", &source.krate)];
-            rec.record(COPY.at(list), Samples::one(found.longest.len() as f64));
+            rec.one(COPY.at(list), found.longest.len() as f64);
         }
     }
     Ok(())
@@ -212,10 +210,10 @@ pub(super) fn lost_in_8_bits(rec: &mut Recorder) -> Result<()> {
         let decoder: Decoder = make(&model.config, &model.parameters)?;
         let of = |tokens: &[u32]| decoder.logits(tokens);
         let cost = bits(of, model.config.context, &tokenizer, &validation)?.per_byte();
-        rec.record(INT8_BITS.at(&[("numbers", &numbers)]), Samples::one(cost));
+        rec.one(INT8_BITS.at(&[("numbers", &numbers)]), cost);
         found.push(cost);
     }
-    rec.record(INT8_LOSS.at(&[]), Samples::one(found[1] / found[0] - 1.0));
+    rec.one(INT8_LOSS.at(&[]), found[1] / found[0] - 1.0);
     Ok(())
 }
 
@@ -223,9 +221,8 @@ pub(super) fn lost_in_8_bits(rec: &mut Recorder) -> Result<()> {
 mod tests {
     use super::*;
     use crate::{Config, runner::Point};
-    use lab::testing;
+    use lab::{run::METRICS, testing};
     use std::fs;
-    use training::run::METRICS;
 
     /// The metrics of a run of two minutes, a point for each.
     fn two_minutes(rec: &mut Recorder) {

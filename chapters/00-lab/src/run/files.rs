@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Result,
-    runner::disk::{self as fs, File},
+    run::disk::{self as fs, File},
 };
 use serde::Serialize;
 use std::{
@@ -62,29 +62,20 @@ pub fn write_metrics(
     let mut text = format!("{about}\n");
     for entry in entries {
         let line = serde_json::to_string(entry);
-        text += &line.map_err(|e| Error::Config(format!("the metrics can't be written: {e}")))?;
+        text += &line.map_err(|e| Error::Message(format!("the metrics can't be written: {e}")))?;
         text.push('\n');
     }
     write_whole(&folder.join(METRICS), text.as_bytes())
 }
 
 /// The message for a file that can't be written. `--resume` is a way out only where there is a checkpoint.
-pub(crate) fn not_written(path: &Path, error: &io::Error) -> Error {
+pub fn not_written(path: &Path, error: &io::Error) -> Error {
     let way = if path.with_file_name(CHECKPOINT).exists() {
         "make room, then go on with --resume"
     } else {
         "make room and start again, or choose another folder with --run"
     };
-    Error::Damaged { path: path.to_owned(), why: format!("it can't be written ({error}); {way}") }
-}
-
-/// Makes a write beyond the limit on the size of files fail with a message, instead of ending the program.
-pub(crate) fn let_large_writes_fail() {
-    #[cfg(unix)]
-    // SAFETY: the signal gets no handler of ours; it is ignored.
-    unsafe {
-        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-    }
+    Error::damaged(path, format!("it can't be written ({error}); {way}"))
 }
 
 #[cfg(test)]

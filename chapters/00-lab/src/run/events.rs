@@ -8,11 +8,11 @@
 //! checkpoint, and removes the one before.
 
 use crate::{
-    Result,
-    learning::journal::Event,
-    runner::{
+    Error, Result,
+    run::{
         disk::{self, File},
         files::not_written,
+        journal::Event,
     },
 };
 use crc::{CRC_32_ISCSI, Crc};
@@ -37,7 +37,7 @@ impl EventFile {
     /// they are. `seconds` is the time since 1970.
     ///
     /// # Errors
-    /// [`crate::Error::Damaged`] if the file can't be written.
+    /// [`Error::Damaged`] if the file can't be written.
     pub fn create(folder: &Path, seconds: f64, events: &[Event]) -> Result<Self> {
         // Also where the clock was set back, or two runs began within a second.
         let old = files(folder);
@@ -52,7 +52,7 @@ impl EventFile {
         let mut made = Self { path, file };
         made.write(&head.chain(log(events)).collect::<Vec<u8>>())?;
         for path in &old {
-            disk::remove_file(path).map_err(|e| lab::Error::io(path, e))?;
+            disk::remove_file(path).map_err(|e| Error::io(path, e))?;
         }
         Ok(made)
     }
@@ -60,7 +60,7 @@ impl EventFile {
     /// Adds points.
     ///
     /// # Errors
-    /// [`crate::Error::Damaged`] if they can't be written.
+    /// [`Error::Damaged`] if they can't be written.
     pub fn add(&mut self, points: &Event) -> Result<()> {
         self.write(&log(std::slice::from_ref(points)))
     }
@@ -165,94 +165,10 @@ fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Silent, Start, train_on};
-    use lab::data;
 
-    /// What an event says.
-    #[derive(Clone, Debug, PartialEq)]
-    enum What {
-        Version(String),
-        Start,
-        Point(String, f32),
-    }
-
-    /// Takes `n` bytes off the front.
-    fn take<'b>(bytes: &mut &'b [u8], n: usize) -> &'b [u8] {
-        bytes.split_off(..n).expect("a record is cut off")
-    }
-
-    /// The fields of a message: number and bytes, a number's being its eight.
-    fn fields(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
-        fn number(bytes: &mut &[u8]) -> u64 {
-            let mut value = 0;
-            for shift in (0..).step_by(7) {
-                let byte = take(bytes, 1)[0];
-                value |= u64::from(byte & 0x7f) << shift;
-                if byte < 0x80 {
-                    break;
-                }
-            }
-            value
-        }
-        let mut fields = Vec::new();
-        while !bytes.is_empty() {
-            let key = number(&mut bytes);
-            let value = match key & 7 {
-                0 => number(&mut bytes).to_le_bytes().to_vec(),
-                1 => take(&mut bytes, 8).to_vec(),
-                2 => {
-                    let length = number(&mut bytes) as usize;
-                    take(&mut bytes, length).to_vec()
-                }
-                5 => take(&mut bytes, 4).to_vec(),
-                other => panic!("wire type {other}"),
-            };
-            fields.push(((key >> 3) as u8, value));
-        }
-        fields
-    }
-
-    /// Time, step and content of each event of a file, its check sums tested.
-    fn read(path: &Path) -> Vec<(f64, u64, What)> {
-        let bytes = fs::read(path).unwrap();
-        let mut rest = &bytes[..];
-        let mut events = Vec::new();
-        while !rest.is_empty() {
-            let checked = |rest: &mut &[u8], n| {
-                let data = take(rest, n).to_vec();
-                let sum = masked(CRC32C.checksum(&data)).to_le_bytes();
-                assert_eq!(take(rest, 4), sum);
-                data
-            };
-            let length = u64::from_le_bytes(checked(&mut rest, 8).try_into().unwrap());
-            let event = fields(&checked(&mut rest, length as usize));
-            let [(1, time), (2, step), (kind, what)] = &event[..] else { panic!("{event:?}") };
-            let what = match kind {
-                3 => What::Version(String::from_utf8(what.clone()).unwrap()),
-                5 => {
-                    let [(1, point)] = &fields(what)[..] else { panic!("{what:?}") };
-                    let [(1, tag), (2, value)] = &fields(point)[..] else { panic!("{point:?}") };
-                    let value = f32::from_le_bytes(value[..].try_into().unwrap());
-                    What::Point(String::from_utf8(tag.clone()).unwrap(), value)
-                }
-                7 => {
-                    assert_eq!(fields(what), [(1, 1u64.to_le_bytes().to_vec())]);
-                    What::Start
-                }
-                other => panic!("field {other}"),
-            };
-            let eight = |bytes: &Vec<u8>| bytes[..].try_into().unwrap();
-            events.push((f64::from_le_bytes(eight(time)), u64::from_le_bytes(eight(step)), what));
-        }
-        events
-    }
-
-    fn version() -> What {
-        What::Version("brain.Event:2".into())
-    }
-
-    fn point(tag: &str, value: f32) -> What {
-        What::Point(tag.into(), value)
+    /// An event by hand, after `event.proto` and `summary.proto`: its time, its step as a varint, and what follows.
+    fn by_hand(time: f64, step: &[u8], rest: &[u8]) -> Vec<u8> {
+        record(&[b"\x09", &time.to_le_bytes()[..], b"\x10", step, rest].concat())
     }
 
     #[test]
@@ -270,75 +186,38 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn what_is_written_is_what_the_protocol_says() {
         let folder = tempfile::tempdir().unwrap();
         let mut file = EventFile::create(folder.path(), 1.7e9, &[]).unwrap();
-        let head = [(1.7e9, 0, version()), (1.7e9, 0, What::Start)];
-        assert_eq!(read(&file.path), head);
+        let head = |time| {
+            let version = by_hand(time, b"\0", b"\x1a\x0dbrain.Event:2");
+            [version, by_hand(time, b"\0", b"\x3a\x02\x08\x01")].concat()
+        };
+        assert_eq!(fs::read(&file.path).unwrap(), head(1.7e9));
         let long = "a".repeat(200); // lengths of two bytes
         let events = [
             points(300, 1.7e9 + 0.5, "loss/step", 0.25),
             points(u64::from(u32::MAX) + 1, 1.7e9 + 1.0, &long, -1e9),
+            points(0, 0.0, "broken", f64::NAN),
         ];
         for event in &events {
             file.add(event).unwrap();
         }
-        file.add(&points(0, 0.0, "broken", f64::NAN)).unwrap();
-        let mut found = read(&file.path);
-        let (time, step, broken) = found.pop().unwrap();
-        assert_eq!((time, step), (0.0, 0));
-        assert!(matches!(broken, What::Point(tag, value) if tag == "broken" && value.is_nan()));
+        let step = b"\x2a\x12\x0a\x10\x0a\x09loss/step\x15\x00\x00\x80\x3e";
+        let lengths = b"\x2a\xd3\x01\x0a\xd0\x01\x0a\xc8\x01";
+        let long = [&lengths[..], long.as_bytes(), b"\x15\x28\x6b\x6e\xce"].concat();
+        let broken = b"\x2a\x0f\x0a\x0d\x0a\x06broken\x15\x00\x00\xc0\x7f";
         let wanted = [
-            (1.7e9 + 0.5, 300, point("loss/step", 0.25)),
-            (1.7e9 + 1.0, 1 << 32, point(&long, -1e9)),
-        ];
-        assert_eq!(found, [&head[..], &wanted].concat());
+            by_hand(1.7e9 + 0.5, b"\xac\x02", step),
+            by_hand(1.7e9 + 1.0, b"\x80\x80\x80\x80\x10", &long),
+            by_hand(0.0, b"\0", broken),
+        ]
+        .concat();
+        assert_eq!(fs::read(&file.path).unwrap(), [head(1.7e9), wanted.clone()].concat());
         // A run that goes on has all of them in one file, which is younger by name, whatever the clock says.
         let next = EventFile::create(folder.path(), 5.0, &events).unwrap();
         assert_eq!(files(folder.path()), std::slice::from_ref(&next.path));
         assert_eq!(second(&next.path), Some(1_700_000_001));
-        assert_eq!(read(&next.path)[2..], wanted);
-    }
-
-    #[test]
-    fn a_run_and_its_second_part_leave_their_curves() {
-        /// Stops after this many steps.
-        struct StopAfter(usize);
-        impl crate::Watcher for StopAfter {
-            fn stop(&mut self) -> bool {
-                self.0 -= 1;
-                self.0 == 0
-            }
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let run = folder.path().join("run");
-        let data = data::drawn(160, 20, 1);
-        let settings = crate::Settings { epochs: 2, batch: 10, ..Default::default() };
-        let mut config = Config { settings, run: Some(run.clone()), ..Config::default() };
-        let first = train_on(&config, &data, &mut StopAfter(21)).unwrap(); // an epoch has 16
-        assert_eq!(first.stopped, Some((2, 5)));
-        config.start = Start::Resume;
-        let whole = train_on(&config, &data, &mut Silent).unwrap();
-
-        let [file] = &files(&run)[..] else { panic!("one event file") };
-        let ends = |at: u64, epoch: &crate::watch::Epoch| {
-            [
-                (at, point("loss/train", epoch.train_loss as f32)),
-                (at, point("loss/test", epoch.test_loss as f32)),
-                (at, point("accuracy/train", epoch.train_accuracy as f32)),
-                (at, point("accuracy/test", epoch.test_accuracy as f32)),
-                (at, point("images_per_second", epoch.images_per_second as f32)),
-            ]
-        };
-        let found: Vec<_> = read(file).into_iter().map(|(_, step, what)| (step, what)).collect();
-        assert_eq!(found[..2], [(0, version()), (0, What::Start)]);
-        assert_eq!(found[2..7], ends(16, &whole.history[0]));
-        let steps = &found[7..9];
-        assert!(
-            matches!(steps, [(20, What::Point(loss, _)), (20, What::Point(rate, _))]
-                if loss == "loss/step" && rate == "learning_rate"),
-            "{steps:?}"
-        );
-        assert_eq!(found[9..], ends(32, &whole.history[1]));
+        assert_eq!(fs::read(&next.path).unwrap(), [head(5.0), wanted].concat());
     }
 }

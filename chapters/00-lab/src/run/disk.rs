@@ -2,8 +2,6 @@
 
 use std::{cell::Cell, fs, io, panic::resume_unwind, path::Path};
 
-pub use std::fs::{create_dir_all, metadata, read_dir};
-
 /// What can happen to a run at an operation on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {

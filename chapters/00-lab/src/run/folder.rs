@@ -1,33 +1,16 @@
-//! What a run leaves in its folder:
-//!
-//! | file | what |
-//! | --- | --- |
-//! | `.lock` | nothing; it is locked while a training is at work in the folder |
-//! | `checkpoint` | the whole state, see [`crate::runner::checkpoint`] |
-//! | `metrics.jsonl` | a line about the run and its parts, then a line for each epoch |
-//! | `curves.svg` | loss and accuracy over the epochs |
-//! | `model.safetensors` | the weights, see [`crate::runner::serve`] |
-//! | `events.out.tfevents.…` | the curves for TensorBoard, see [`crate::runner::events`] |
-//!
-//! The checkpoint is the run; the other files follow from it. They are written after it, and once more when the run is gone
-//! on with, so that it does not matter between which of them the program ended.
+//! The folder of one run, and the latest of many.
 
 use crate::{
     Error, Result,
-    learning::snapshot::Header,
-    runner::{
+    limits::let_large_writes_fail,
+    out::warn,
+    run::{
         checkpoint::{self, Kind},
-        curves::curves,
         disk::remove_file,
-        events, export,
-        files::{self, CHECKPOINT, TOKENIZER, let_large_writes_fail, write_metrics, write_whole},
-        form::Form,
-        job::Start,
-        outcome::Outcome,
-        serve::Classifier,
+        events,
+        files::{self, CHECKPOINT, MODEL, TOKENIZER},
     },
 };
-use lab::{data::Split, out::warn};
 use std::{
     fmt::Display,
     fs::{self, File, TryLockError},
@@ -35,7 +18,17 @@ use std::{
     time::Duration,
 };
 
-pub use files::{CURVES, METRICS, MODEL};
+/// What to do with a run's folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// Begin; refuse a folder that already contains a run.
+    #[default]
+    New,
+    /// Go on from the folder's checkpoint.
+    Resume,
+    /// Begin, replacing a run that the folder may contain.
+    Replace,
+}
 
 /// The file that a training holds locked in its folder. The system lets go of it when the program ends, however it does.
 const LOCK: &str = ".lock";
@@ -93,17 +86,17 @@ impl Folder {
     ///
     /// # Errors
     /// [`Error::Damaged`] if a new run finds another one there, one that goes on finds none, or another training is at
-    /// work; [`Error::Lab`] if the folder can't be made or written.
+    /// work; [`Error::Io`] if the folder can't be made or written.
     pub fn open(path: &Path, start: Start) -> Result<Self> {
         if start == Start::Resume && !path.join(CHECKPOINT).exists() {
             return Err(checkpoint::missing(path));
         }
         let_large_writes_fail();
-        fs::create_dir_all(path).map_err(|e| lab::Error::io(path, e))?;
+        fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
         let lock = locked(path)?;
         let results = files::ALL.map(|name| path.join(name));
         if start == Start::New && results.iter().any(|file| file.exists()) {
-            return Err(Error::Damaged { path: path.to_owned(), why: taken(path).into() });
+            return Err(Error::damaged(path, taken(path)));
         }
         let files: Vec<_> = results.into_iter().chain([path.join(TOKENIZER)]).collect();
         let mut old: Vec<_> =
@@ -112,7 +105,7 @@ impl Folder {
             old.extend(events::files(path).into_iter().chain(files));
         }
         for file in old.iter().filter(|file| file.exists()) {
-            remove_file(file).map_err(|e| lab::Error::io(file, e))?;
+            remove_file(file).map_err(|e| Error::io(file, e))?;
         }
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
@@ -121,43 +114,12 @@ impl Folder {
     pub fn path(&self) -> &Path {
         &self.path
     }
-
-    /// Writes what follows from a checkpoint's header: metrics and curves.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`] if they can't be written.
-    pub fn derive(&self, at: &Header) -> Result<()> {
-        let about = serde_json::json!({
-            "settings": at.settings,
-            "parameters": at.numbers[1],
-            "identity": at.identity,
-            "started": at.started,
-            "parts": at.parts,
-        });
-        write_metrics(&self.path, &about, &at.history)?;
-        if at.history.is_empty() {
-            return Ok(());
-        }
-        write_whole(&self.path.join(CURVES), curves(&at.history).as_bytes())
-    }
-
-    /// Writes the weights, with what the training images look like and how the weights do on test images in fewer bits.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`] if they can't be written.
-    pub fn finish(&self, outcome: &Outcome, train: &Split, test: &Split) -> Result<()> {
-        let trained = Classifier::from_weights(outcome.model, &outcome.weights)?;
-        // One who has stopped a run does not wait for it.
-        let tested = if outcome.stopped.is_some() { None } else { export::tested(&trained, test)? };
-        let form = Form::of(train, &outcome.source);
-        trained.with_tested(tested).with_form(form).save(&self.path.join(MODEL))
-    }
 }
 
 /// The folder's lock, if it is free. Its file also shows, before the first epoch, whether the folder can be written.
 fn locked(folder: &Path) -> Result<File> {
     let file = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK));
-    let file = file.map_err(|e| lab::Error::io(folder, e))?;
+    let file = file.map_err(|e| Error::io(folder, e))?;
     // A process that starts another one hands it all its open files for a moment, and with them the lock of a run that has
     // ended: what is locked after a fifth of a second is at work.
     for _ in 0..20 {
@@ -167,11 +129,10 @@ fn locked(folder: &Path) -> Result<File> {
             Ok(()) | Err(TryLockError::Error(_)) => return Ok(file),
         }
     }
-    Err(Error::Damaged {
-        path: folder.to_owned(),
-        why: "another training is at work in this folder; wait for its end, or choose another folder with --run"
-            .into(),
-    })
+    Err(Error::damaged(
+        folder,
+        "another training is at work in this folder; wait for its end, or choose another folder with --run",
+    ))
 }
 
 /// Why a new run can't have a folder that contains results.
@@ -247,12 +208,12 @@ mod tests {
             fs::create_dir(&folder).unwrap();
             fs::write(folder.join(MODEL), &one[..1]).unwrap();
             let header = serde_json::json!({ "started": began.get(..1) });
-            fs::write(folder.join(METRICS), format!("{header}\n{{}}\n")).unwrap();
+            fs::write(folder.join(files::METRICS), format!("{header}\n{{}}\n")).unwrap();
             let its = [("digits", Kind::Digits), ("text", Kind::Text)];
             if let Some((_, kind)) = its.into_iter().find(|(word, _)| began.ends_with(word)) {
                 let bytes = checkpoint::pack(kind, &header, []).unwrap();
                 fs::write(folder.join(CHECKPOINT), bytes).unwrap();
-                fs::remove_file(folder.join(METRICS)).unwrap();
+                fs::remove_file(folder.join(files::METRICS)).unwrap();
             }
         }
         let (found, notes) = with_notes(runs.path(), kind, |run| {

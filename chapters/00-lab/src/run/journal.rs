@@ -1,6 +1,6 @@
 //! What a run knows about itself: what makes its numbers, which programs have computed them, and its curves.
 
-use lab::machine::{Machine, Provenance};
+use crate::machine::{Machine, Provenance};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -26,6 +26,27 @@ impl Identity {
         let name =
             self.0.keys().chain(now.0.keys()).find(|name| self.0.get(*name) != now.0.get(*name))?;
         Some(format!("another {name} ({}; now {})", short(self, name), short(now, name)))
+    }
+}
+
+/// What a run knows about itself, in its checkpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Journal {
+    /// What it learns and is tested on.
+    pub identity: Identity,
+    /// When it began, in UTC.
+    pub started: String,
+    /// Its parts.
+    pub parts: Vec<Part>,
+    /// Its curves, as TensorBoard is given them.
+    pub events: Vec<Event>,
+}
+
+impl Journal {
+    /// That of a run which begins now.
+    pub fn new(identity: Identity) -> Self {
+        let started = Provenance::now().date;
+        Self { identity, started, parts: Vec::new(), events: Vec::new() }
     }
 }
 
