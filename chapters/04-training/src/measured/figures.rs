@@ -58,6 +58,10 @@ mod tests {
             let table = tables().into_iter().find(|table| table.key == key).unwrap();
             (table.make)(&records).unwrap().rows.remove(0)
         };
+        assert_eq!(row("training.seeds"), ["0", "87.3%", "0.270", "6.30 s"]);
+        let seeds = (tables()[0].make)(&records).unwrap();
+        assert!(seeds.rows.len() == 3 && seeds.caption.contains("between 87.3% and 107%"));
+        assert!(seeds.caption.ends_with("(MNIST)."), "{}", seeds.caption);
         assert_eq!(row("training.optimizers"), ["sgd", "0.1", "0", "95.00%"]);
         assert_eq!(row("training.batches"), ["32", "5,625", "90.10%", "100%", "0.1"]);
         assert_eq!(row("training.devices"), ["linear", "none of these", "1.00×"]);

@@ -231,7 +231,7 @@ fn larger<D: Device<f32>, T: Tape<f32, D>>(pairs: Pairs<D, T>) -> Result<Pairs<D
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::autocast::{Operands, autocast};
+    use crate::models::fused::tests::{both_equal, rounded_is_near};
 
     type Maps2 = Maps<2, Cpu>;
 
@@ -302,15 +302,11 @@ mod tests {
                 convolve_gather(maps.leaky_trace(), &filters, bias, pad, TryMatMul::try_matmul)
                     .unwrap(),
             ];
-            assert_eq!(both[0].shape(), both[1].shape());
-            close(&both[0].as_vec(), &both[1].as_vec());
-            let weight: Maps<3, Cpu> = dev.sample_normal_like(both[0].shape());
-            let [one, two] = both.map(|y| (y * weight.clone()).sum().backward());
-            close(&one.get(&maps).as_vec(), &two.get(&maps).as_vec());
-            close(&one.get(&filters).as_vec(), &two.get(&filters).as_vec());
-            if let Some(bias) = bias {
-                close(&one.get(bias).as_vec(), &two.get(bias).as_vec());
-            }
+            both_equal(1e-4, both, |grads| {
+                let of_bias = bias.map(|bias| grads.get(bias).as_vec());
+                let gradients = [grads.get(&maps).as_vec(), grads.get(&filters).as_vec()];
+                gradients.into_iter().chain(of_bias).collect()
+            });
         }
     }
 
@@ -332,35 +328,19 @@ mod tests {
         let maps = maps(&dev, 3, 6, 5);
         let filters: Filters<2, 3, 3, Cpu> = dev.sample_normal();
         let bias: Tensor<Rank1<3>, f32, _> = dev.sample_normal();
-        let run = |on_gpu: bool, read: Operands| {
-            autocast(read, || {
-                let taped: Taped = maps.leaky_trace();
-                let out = if on_gpu {
-                    convolve_gather(taped, &filters, Some(&bias), 1, product)
-                } else {
-                    Cpu::convolve(taped, &filters, Some(&bias), 1)
-                };
-                let out = out.unwrap();
-                let values = out.as_vec();
-                let grads = out.square().mean::<Rank0, _>().backward();
-                [
-                    values,
-                    grads.get(&maps).as_vec(),
-                    grads.get(&filters).as_vec(),
-                    grads.get(&bias).as_vec(),
-                ]
-            })
-        };
-        let exact = run(false, Operands::F32);
-        let half = Operands::F16 { scale: 1024.0 };
-        for (on_gpu, read, most) in
-            [(false, Operands::Bf16, 1e-2), (false, half, 1e-3), (true, half, 2e-3)]
-        {
-            for (found, exact) in run(on_gpu, read).iter().zip(&exact) {
-                let error = backprop::check::error_f32(found, exact);
-                assert!(error > 1e-6 && error < most, "{read:?}: {error}");
-            }
-        }
+        rounded_is_near([1e-2, 1e-3, 2e-3], |on_gpu| {
+            let taped: Taped = maps.leaky_trace();
+            let out = if on_gpu {
+                convolve_gather(taped, &filters, Some(&bias), 1, product)
+            } else {
+                Cpu::convolve(taped, &filters, Some(&bias), 1)
+            };
+            let out = out.unwrap();
+            let values = out.as_vec();
+            let grads = out.square().mean::<Rank0, _>().backward();
+            let [maps, filters] = [grads.get(&maps).as_vec(), grads.get(&filters).as_vec()];
+            vec![values, maps, filters, grads.get(&bias).as_vec()]
+        });
     }
 
     #[test]
@@ -376,17 +356,18 @@ mod tests {
             ];
             assert_eq!(both[0].as_vec(), both[1].as_vec());
             assert_eq!(both[0].shape(), &(batch, h / 2, w / 2, Const));
-            let weight: Maps2 = dev.sample_normal_like(both[0].shape());
-            let grads = both.map(|p| (p * weight.clone()).sum().backward().get(&maps).as_vec());
-            close(&grads[0], &grads[1]);
+            both_equal(1e-4, both, |grads| vec![grads.get(&maps).as_vec()]);
         }
     }
 
-    fn close(one: &[f32], two: &[f32]) {
-        assert!(one.iter().any(|v| *v != 0.0));
-        for (a, b) in one.iter().zip(two) {
-            assert!((a - b).abs() < 1e-5 * b.abs().max(1.0) * 10.0, "{a} is not {b}");
-        }
+    /// The slope of a loss where it is moved along one number, that lies in a row of them.
+    fn slope(row: &[f32], at: usize, loss: impl Fn(&[f32]) -> f64) -> f64 {
+        let moved = |by: f32| {
+            let mut row = row.to_vec();
+            row[at] += by;
+            loss(&row)
+        };
+        (moved(1e-2) - moved(-1e-2)) / 2e-2
     }
 
     #[test]
@@ -399,27 +380,22 @@ mod tests {
         };
         let out = conv.forward(maps.leaky_trace()).unwrap();
         let grads = out.square().sum().backward();
-        let slope = |plus: f64, minus: f64| (plus - minus) / 2e-2;
+        let near = |found: f32, wanted: f64| {
+            assert!((f64::from(found) - wanted).abs() < 1e-2 * wanted.abs().max(1.0));
+        };
         let (weight, dx) = (grads.get(&conv.weight).as_vec(), grads.get(&maps).as_vec());
         for at in [0, 7, 20, 53] {
-            let moved = |by: f32| {
+            let moved = |values: &[f32]| {
                 let mut conv = conv.clone();
-                let mut values = conv.weight.as_vec();
-                values[at] += by;
-                conv.weight.copy_from(&values);
+                conv.weight.copy_from(values);
                 loss(&conv, &maps)
             };
-            let wanted = slope(moved(1e-2), moved(-1e-2));
-            assert!((f64::from(weight[at]) - wanted).abs() < 1e-2 * wanted.abs().max(1.0));
+            near(weight[at], slope(&conv.weight.as_vec(), at, moved));
         }
         for at in [0, 11, 40, 63] {
-            let moved = |by: f32| {
-                let mut values = maps.as_vec();
-                values[at] += by;
-                loss(&conv, &dev.tensor_from_vec(values, *maps.shape()))
-            };
-            let wanted = slope(moved(1e-2), moved(-1e-2));
-            assert!((f64::from(dx[at]) - wanted).abs() < 1e-2 * wanted.abs().max(1.0));
+            let moved =
+                |values: &[f32]| loss(&conv, &dev.tensor_from_vec(values.to_vec(), *maps.shape()));
+            near(dx[at], slope(&maps.as_vec(), at, moved));
         }
     }
 }

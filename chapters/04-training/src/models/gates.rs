@@ -266,6 +266,7 @@ mod tests {
             a.put_tape(tape) * b - c
         };
         both_equal(
+            1e-5,
             [
                 product(Cpu::deal_rows(rows.leaky_trace(), 3).unwrap()),
                 product(deal_rows_by_slices(rows.leaky_trace(), 3).unwrap()),
@@ -281,6 +282,7 @@ mod tests {
             (dev.sample_normal_like(&(4, Const)), dev.sample_normal_like(&(4, Const)));
         let state: Rows<3, Cpu> = dev.sample_normal_like(&(4, Const));
         both_equal(
+            1e-5,
             [
                 Cpu::gated_step(&input, sums.leaky_trace(), &state).unwrap(),
                 step_by_operations(&input, sums.leaky_trace(), &state).unwrap(),

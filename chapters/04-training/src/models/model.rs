@@ -196,8 +196,8 @@ mod tests {
         cnn::Cnn, linear::Linear, mlp::Mlp, resnet::Resnet, rnn::Rnn, transformer::Transformer,
     };
 
-    /// What every model must do.
-    fn holds<M: Network<Cpu>>(parts: usize) {
+    /// What every model must do. Its tensors are these, if they are named: each with its sizes.
+    fn holds<M: Network<Cpu>>(parts: usize, wanted: &str) {
         let one: M = build(&Cpu::seed_from_u64(1)).unwrap();
         let mut two: M = build(&Cpu::seed_from_u64(2)).unwrap();
         let values = parameters(&one).unwrap();
@@ -212,6 +212,11 @@ mod tests {
         unique.sort();
         unique.dedup();
         assert_eq!(unique.len(), parts, "{names:?}");
+        let found: Vec<String> =
+            names.iter().map(|(name, sizes)| format!("{name} {sizes:?}")).collect();
+        if !wanted.is_empty() {
+            assert_eq!((&*found.join(", "), one.num_trainable_params()), (wanted, counted));
+        }
 
         let error = set_parameters(&mut two, &values[1..]).unwrap_err().to_string();
         assert!(error.contains(&values.len().to_string()), "{error}");
@@ -237,11 +242,27 @@ mod tests {
 
     #[test]
     fn every_model_is_read_written_and_named() {
-        holds::<Linear<Cpu>>(2);
-        holds::<Mlp<Cpu>>(4);
-        holds::<Cnn<f32, Cpu>>(8);
-        holds::<Resnet<f32, Cpu>>(6 * 5 + 2);
-        holds::<Rnn<f32, Cpu>>(6);
-        holds::<Transformer<f32, Cpu>>(3 + 2 * 16 + 4);
+        let norm = |name: &str| format!("{name}.gamma [64], {name}.beta [64]");
+        let dense = |name: &str, [inputs, outputs]: [usize; 2]| {
+            format!("{name}.weight [{inputs}, {outputs}], {name}.bias [{outputs}]")
+        };
+        holds::<Linear<Cpu>>(2, "weight [10, 784], bias [10]");
+        let mlp = "0.0.weight [128, 784], 0.0.bias [128], 2.weight [10, 128], 2.bias [10]";
+        holds::<Mlp<Cpu>>(4, mlp);
+        holds::<Cnn<f32, Cpu>>(8, "");
+        holds::<Resnet<f32, Cpu>>(6 * 5 + 2, "");
+        let rnn = [("input", [28, 384]), ("recurrent", [128, 384]), ("dense", [128, 10])];
+        holds::<Rnn<f32, Cpu>>(6, &rnn.map(|(name, sizes)| dense(name, sizes)).join(", "));
+        let mut transformer = vec![dense("embed", [49, 64]), "position [16, 64]".to_owned()];
+        for block in ["block1", "block2"] {
+            let of = |name: &str| format!("{block}.{name}");
+            transformer.push(norm(&of("norm1")));
+            let parts = ["query", "key", "value", "merge"];
+            transformer.extend(parts.map(|part| dense(&of(&format!("attention.{part}")), [64; 2])));
+            transformer.push(norm(&of("norm2")));
+            transformer.extend([dense(&of("wide"), [64, 128]), dense(&of("narrow"), [128, 64])]);
+        }
+        transformer.extend([norm("norm"), dense("dense", [64, 10])]);
+        holds::<Transformer<f32, Cpu>>(3 + 2 * 16 + 4, &transformer.join(", "));
     }
 }

@@ -68,10 +68,7 @@ impl<D: FusedRows + GatedStep> Network<D> for Rnn<f32, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::{
-        fused::tests::{Plain, equals_plain},
-        model::{build, tensors},
-    };
+    use crate::models::fused::tests::{Plain, equals_plain};
 
     /// The definition, in f64: scores of one image.
     fn plain(parameters: &mut Plain, image: &[f64]) -> Vec<f64> {
@@ -100,22 +97,5 @@ mod tests {
     #[test]
     fn equals_the_definition_and_its_slopes() {
         equals_plain::<Rnn<f32, Cpu>>(plain);
-    }
-
-    #[test]
-    fn has_the_tensors_it_says() {
-        let model: Rnn<f32, Cpu> = build(&Cpu::seed_from_u64(1)).unwrap();
-        let wanted: [(&str, &[usize]); 6] = [
-            ("input.weight", &[28, 384]),
-            ("input.bias", &[384]),
-            ("recurrent.weight", &[128, 384]),
-            ("recurrent.bias", &[384]),
-            ("dense.weight", &[128, 10]),
-            ("dense.bias", &[10]),
-        ];
-        let wanted: Vec<_> =
-            wanted.iter().map(|(name, shape)| ((*name).to_owned(), shape.to_vec())).collect();
-        assert_eq!(tensors(&model).unwrap(), wanted);
-        assert_eq!(model.num_trainable_params(), 28 * 384 + 128 * 384 + 2 * 384 + 128 * 10 + 10);
     }
 }

@@ -199,10 +199,7 @@ impl<D: Attend> Network<D> for Transformer<f32, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::{
-        fused::tests::{Plain, equals_plain},
-        model::{build, tensors},
-    };
+    use crate::models::fused::tests::{Plain, equals_plain};
 
     fn normalised(parameters: &mut Plain, rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let (scale, shift) = (parameters.take(WIDTH), parameters.take(WIDTH));
@@ -268,47 +265,5 @@ mod tests {
     #[test]
     fn equals_the_definition_and_its_slopes() {
         equals_plain::<Transformer<f32, Cpu>>(plain);
-    }
-
-    #[test]
-    fn has_the_tensors_it_says() {
-        let model: Transformer<f32, Cpu> = build(&Cpu::seed_from_u64(1)).unwrap();
-        let tensors = tensors(&model).unwrap();
-        let block: [(&str, &[usize]); 16] = [
-            ("norm1.gamma", &[64]),
-            ("norm1.beta", &[64]),
-            ("attention.query.weight", &[64, 64]),
-            ("attention.query.bias", &[64]),
-            ("attention.key.weight", &[64, 64]),
-            ("attention.key.bias", &[64]),
-            ("attention.value.weight", &[64, 64]),
-            ("attention.value.bias", &[64]),
-            ("attention.merge.weight", &[64, 64]),
-            ("attention.merge.bias", &[64]),
-            ("norm2.gamma", &[64]),
-            ("norm2.beta", &[64]),
-            ("wide.weight", &[64, 128]),
-            ("wide.bias", &[128]),
-            ("narrow.weight", &[128, 64]),
-            ("narrow.bias", &[64]),
-        ];
-        let named = |name: &str, shape: &[usize]| (name.to_owned(), shape.to_vec());
-        let mut wanted = vec![
-            named("embed.weight", &[49, 64]),
-            named("embed.bias", &[64]),
-            named("position", &[16, 64]),
-        ];
-        for place in ["block1", "block2"] {
-            wanted.extend(block.map(|(name, shape)| named(&format!("{place}.{name}"), shape)));
-        }
-        wanted.extend([
-            named("norm.gamma", &[64]),
-            named("norm.beta", &[64]),
-            named("dense.weight", &[64, 10]),
-            named("dense.bias", &[10]),
-        ]);
-        assert_eq!(tensors, wanted);
-        let counted: usize = wanted.iter().map(|(_, shape)| shape.iter().product::<usize>()).sum();
-        assert_eq!(model.num_trainable_params(), counted);
     }
 }

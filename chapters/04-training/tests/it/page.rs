@@ -67,29 +67,29 @@ fn the_page_frames_ink_as_the_crate_does() {
             (0..width * height).map(|i| level(i % width, i / width)).collect()
         })
         .collect();
-    let program = "(pages) => pages.map((ink) => Array.from(page.frame(ink, 280, 280)))";
-    let Some(got) = node(program, &serde_json::json!(pages)) else { return };
-    let got: Vec<Vec<f32>> = serde_json::from_value(got).unwrap();
-    for (got, levels) in got.iter().zip(pages) {
-        let wanted = frame(&Grey { width, height, levels }).unwrap();
-        assert!(wanted.iter().any(|level| *level > 0.9));
-        for (got, wanted) in got.iter().zip(&wanted) {
-            assert!((got - wanted).abs() < 1e-4, "{got} is not {wanted}");
-        }
-    }
+    let plain = pages.into_iter().map(|ink| (ink, width, height, None));
     // A model's own form: dark on light, larger, and turned in each way; the page is no square.
-    for turn in 0..8 {
+    let turned = (0..8).map(|turn| {
         let centre = [13.2, 15.3]; // no halves to be rounded one way or the other
         let form =
             Form { paper: 0.9, ink: 0.1, side: 24, centre, turn: Some(turn), ..Form::default() };
-        let ink: Vec<f32> = (0..40 * 30).map(|at| f32::from(u8::from(at % 7 < at / 160))).collect();
-        let program =
-            "({ ink, form }) => Array.from(page.frame(Float32Array.from(ink), 40, 30, form))";
-        let got = node(program, &serde_json::json!({ "ink": ink, "form": form })).unwrap();
-        let got: Vec<f32> = serde_json::from_value(got).unwrap();
-        let wanted = form.frame(&Grey { width: 40, height: 30, levels: ink }).unwrap();
-        assert!(got.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-4), "{turn}");
-        assert!(wanted.iter().any(|level| *level < 0.2) && (wanted[0] - 0.9).abs() < 1e-6);
+        let ink = (0..40 * 30).map(|at| f32::from(u8::from(at % 7 < at / 160))).collect();
+        (ink, 40, 30, Some(form))
+    });
+    let cases: Vec<(Vec<f32>, usize, usize, Option<Form>)> = plain.chain(turned).collect();
+    let program = "(all) => all.map(([ink, width, height, form]) => \
+        Array.from(page.frame(Float32Array.from(ink), width, height, form ?? undefined)))";
+    let Some(got) = node(program, &serde_json::json!(cases)) else { return };
+    let got: Vec<Vec<f32>> = serde_json::from_value(got).unwrap();
+    for (got, (levels, width, height, form)) in got.iter().zip(cases) {
+        let ink = Grey { width, height, levels };
+        let wanted = form.as_ref().map_or_else(|| frame(&ink), |form| form.frame(&ink)).unwrap();
+        let [paper, mark] = form.map_or([0.0, 1.0], |form| [form.paper, form.ink]);
+        assert!((wanted[0] - paper).abs() < 1e-6);
+        assert!(wanted.iter().any(|level| (level - mark).abs() < 0.1), "no ink");
+        for (got, wanted) in got.iter().zip(&wanted) {
+            assert!((got - wanted).abs() < 1e-4, "{got} is not {wanted}");
+        }
     }
     let program = "() => page.frame(new Float32Array(280 * 280), 280, 280)";
     assert!(node(program, &serde_json::json!(null)).unwrap().is_null());

@@ -192,7 +192,7 @@ fn models(rec: &mut Recorder) -> Result<()> {
         let list: ParamList = &[("model", &model), ("device", &device), ("epochs", &epochs)];
         rec.record(MODELS.at(list), accuracies(&runs));
         let learned = runs.first().map_or(0, |run| run.learned);
-        rec.record(MODELS_PARAMETERS.at(&[("model", &model)]), Samples::one(learned as f64));
+        rec.one(MODELS_PARAMETERS.at(&[("model", &model)]), learned as f64);
         let curve = MODELS_CURVE.at(&[("model", &model)]);
         record_epochs(rec, &curve, &runs, |epoch| epoch.test_accuracy);
     }
