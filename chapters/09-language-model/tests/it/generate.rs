@@ -20,8 +20,7 @@ fn difference(one: &[f32], two: &[f32]) -> f32 {
 
 #[test]
 fn the_decoder_is_the_model() {
-    let (model, _) = talker();
-    let decoder = Decoder::new(&model.config, &model.parameters).unwrap();
+    let (decoder, _, model) = talker::decoder();
     let parameters: Vec<f64> = model.parameters.iter().map(|p| f64::from(*p)).collect();
     for len in [1, 2, 17, model.config.context] {
         let tokens = tokens(len, &model);
@@ -35,8 +34,7 @@ fn the_decoder_is_the_model() {
 
 #[test]
 fn decoding_with_a_cache_has_the_bits_of_a_full_pass() {
-    let (model, _) = talker();
-    let decoder = Decoder::new(&model.config, &model.parameters).unwrap();
+    let (decoder, _, model) = talker::decoder();
     let tokens = tokens(model.config.context, &model);
     let wanted = decoder.logits(&tokens).unwrap();
     for pieces in [vec![1; tokens.len()], vec![5, 1, 1, 13, tokens.len() - 20]] {
@@ -54,8 +52,7 @@ fn decoding_with_a_cache_has_the_bits_of_a_full_pass() {
 
 #[test]
 fn a_sequence_has_the_same_bits_alone_and_in_a_batch() {
-    let (model, tokenizer) = talker();
-    let decoder = Decoder::new(&model.config, &model.parameters).unwrap();
+    let (decoder, tokenizer, _) = talker::decoder();
     let how = |seed| Sampling { temperature: 1.0, top_p: 1.0, seed, ..Sampling::default() };
     let prompts = ["", "fn", "let x = 5;\n", "use std::fmt;\n\npub struct A", "}"];
     let alone: Vec<String> = (0..)
@@ -81,8 +78,7 @@ fn a_sequence_has_the_same_bits_alone_and_in_a_batch() {
 
 #[test]
 fn a_seed_gives_the_same_text_and_another_seed_another() {
-    let (model, tokenizer) = talker();
-    let decoder = Decoder::new(&model.config, &model.parameters).unwrap();
+    let (decoder, tokenizer, _) = talker::decoder();
     let text = |seed| {
         let how = Sampling { temperature: 1.2, seed, ..Sampling::default() };
         talker::text(&decoder, &tokenizer, "fn main() {", 50, how)
@@ -93,8 +89,7 @@ fn a_seed_gives_the_same_text_and_another_seed_another() {
 
 #[test]
 fn a_text_beyond_the_context_goes_on_with_its_last_half() {
-    let (model, tokenizer) = talker();
-    let decoder = Decoder::new(&model.config, &model.parameters).unwrap();
+    let (decoder, tokenizer, model) = talker::decoder();
     let context = model.config.context;
     let mut sequence =
         Sequence::new(&decoder, &tokenizer, b"ab", 3 * context, Sampling::greedy()).unwrap();
@@ -120,8 +115,7 @@ fn a_text_beyond_the_context_goes_on_with_its_last_half() {
 
 #[test]
 fn any_prompt_gets_an_answer() {
-    let (model, tokenizer) = talker();
-    let decoder = Decoder::new(&model.config, &model.parameters).unwrap();
+    let (decoder, tokenizer, _) = talker::decoder();
     let mut random = lab::random::SplitMix64::new(1);
     let noise: Vec<u8> = (0..777).map(|_| random.below(256) as u8).collect();
     let began = Instant::now();
@@ -146,8 +140,7 @@ fn any_prompt_gets_an_answer() {
 
 #[test]
 fn a_caller_may_break_off() {
-    let (model, tokenizer) = talker();
-    let decoder = Decoder::new(&model.config, &model.parameters).unwrap();
+    let (decoder, tokenizer, _) = talker::decoder();
     let answer =
         generate(&decoder, &tokenizer, b"a", 1000, Sampling::greedy(), |_| ControlFlow::Break(()));
     let answer = answer.unwrap();

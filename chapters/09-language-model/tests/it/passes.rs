@@ -112,21 +112,3 @@ fn the_same_bits_for_any_number_of_threads_and_again_in_the_same_buffers() {
         assert!(run(threads) == (losses.clone(), gradient.clone()), "{threads} threads");
     }
 }
-
-#[test]
-fn gradients_of_two_batches_add_up() {
-    let (config, model) = (SIZES[2], model(SIZES[2]));
-    let (tokens, targets) = batch(&config, 4 * 20, 4);
-    let mut whole = vec![0.0; model.layout.len];
-    let mut passes = Passes::new(config, 4, 20, 1).unwrap();
-    passes.gradient(&model, (&tokens, &targets), &mut whole, false).unwrap();
-    let mut parts = vec![f32::NAN; model.layout.len];
-    let mut passes = Passes::new(config, 2, 20, 1).unwrap();
-    for half in 0..2 {
-        let rows = half * 40..(half + 1) * 40;
-        let batch = (&tokens[rows.clone()], &targets[rows]);
-        passes.gradient(&model, batch, &mut parts, half > 0).unwrap();
-    }
-    let half: Vec<f32> = parts.iter().map(|g| g / 2.0).collect();
-    assert!(backprop::check::error_f32(&half, &whole) < 1e-6);
-}

@@ -3,7 +3,7 @@
 use lab::testing::{Tool, need};
 use language_model::{
     Config,
-    measured::experiments::step::{Case, Twins, start},
+    measured::experiments::step::{Case, PROGRAM, Twins, start},
 };
 
 #[test]
@@ -11,7 +11,7 @@ fn losses_and_gradients_are_those_of_pytorch() {
     let python = std::env::var("THROUGHPUT_TORCH");
     let python = python.map_err(|_| "THROUGHPUT_TORCH names no Python that has it");
     let Some(python) = need(Tool::Torch, python) else { return };
-    let mut peer = start(&python, &[]).unwrap();
+    let mut peer = start(&python, PROGRAM, &[]).unwrap();
     let odd = Config { vocabulary: 301, context: 37, width: 48, heads: 3, layers: 3, hidden: 70 };
     for (config, batch) in [(odd, 5), (Config::tiny(), 4)] {
         let folder = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
 //! The server, spoken to over raw sockets by good clients and bad ones.
 
-use crate::talker::{self, talker};
+use crate::talker;
 use lab::testing::{ask, rest, soon};
 use language_model::{
-    generate::{Decoder, Sampling},
+    generate::Sampling,
     serve::{Options, Server},
 };
 use serde_json::{Value, json};
@@ -15,8 +15,7 @@ use std::{
 };
 
 fn start(mut options: Options) -> Server {
-    let (model, tokenizer) = talker();
-    let decoder = Decoder::new(&model.config, &model.parameters).unwrap();
+    let (decoder, tokenizer, _) = talker::decoder();
     options.http.port = 0;
     Server::start(decoder, tokenizer, options).unwrap()
 }
@@ -66,8 +65,7 @@ fn patient() -> Options {
 #[test]
 fn an_answer_is_what_the_library_generates() {
     let server = start(Options::default());
-    let (model, tokenizer) = talker();
-    let decoder = Decoder::new(&model.config, &model.parameters).unwrap();
+    let (decoder, tokenizer, _) = talker::decoder();
     let how = Sampling { temperature: 1.1, top_k: 50, top_p: 0.99, seed: 7 };
     let wanted = talker::text(&decoder, &tokenizer, "größe 🦀", 60, how);
     let mut body = json!({"prompt": "größe 🦀", "tokens": 60, "temperature": 1.1, "top_k": 50, "top_p": 0.99, "seed": 7});

@@ -24,6 +24,12 @@ pub fn talker() -> (Model, Tokenizer) {
     (model, tokenizer)
 }
 
+/// The same as a decoder, its tokenizer, and the model.
+pub fn decoder() -> (Decoder, Tokenizer, Model) {
+    let (model, tokenizer) = talker();
+    (Decoder::new(&model.config, &model.parameters).unwrap(), tokenizer, model)
+}
+
 /// What it answers.
 pub fn text(
     decoder: &Decoder,

@@ -189,40 +189,8 @@ fn chunks_follow_their_rule() {
     let text = "pub fn f_mut(&self, x: u32) -> Vec<f32> {\n        let größe = 12345; // \"no\"\n\n}\n  \n\tx    y";
     let found: Vec<&str> = chunks(text.as_bytes()).map(|c| str::from_utf8(c).unwrap()).collect();
     assert_eq!(
-        found,
-        [
-            "pub",
-            " fn",
-            " f",
-            "_mut",
-            "(&",
-            "self",
-            ",",
-            " x",
-            ":",
-            " u32",
-            ")",
-            " ->",
-            " Vec",
-            "<f32",
-            ">",
-            " {\n        ",
-            "let",
-            " größe",
-            " =",
-            " ",
-            "123",
-            "45",
-            ";",
-            " //",
-            " \"",
-            "no",
-            "\"\n\n",
-            "}\n  \n\t",
-            "x",
-            "   ",
-            " y",
-        ]
+        found.join("|"),
+        "pub| fn| f|_mut|(&|self|,| x|:| u32|)| ->| Vec|<f32|>| {\n        |let| größe| =| |123|45|;| //| \"|no|\"\n\n|}\n  \n\t|x|   | y"
     );
 }
 

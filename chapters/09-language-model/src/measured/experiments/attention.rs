@@ -1,9 +1,7 @@
 //! The rungs of attention, in turns: time and memory by the length of the context.
 
 use crate::attention::{causal::Head, ladder::Rung};
-use lab::{
-    Budget, Experiment, Race, Recorder, Result, Samples, random::numbers, record::ParamList,
-};
+use lab::{Budget, Experiment, Race, Recorder, Result, random::numbers, record::ParamList};
 use std::hint::black_box;
 
 lab::keys! {
@@ -22,13 +20,10 @@ pub const TOKENS: [usize; 6] = [128, 256, 512, 1024, 2048, 4096];
 
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
-    vec![Experiment {
-        key: SECONDS.name,
-        shows: "forward and backward of one head of attention by each rung, and the memory that it takes",
-        values: &[SECONDS, RATIO, BYTES],
-        quick: true,
-        run,
-    }]
+    lab::experiments! {
+        quick SECONDS.name => &[SECONDS, RATIO, BYTES], run,
+            "forward and backward of one head of attention by each rung, and the memory that it takes";
+    }
 }
 
 fn run(r: &mut Recorder) -> Result<()> {
@@ -63,8 +58,7 @@ fn run(r: &mut Recorder) -> Result<()> {
             r.record(SECONDS.at(list).with("rung", name), results.samples(name)?);
             let ratio = results.ratio(name, Rung::Tiled.name())?;
             r.record(RATIO.at(list).with("rung", name), ratio);
-            let bytes = Samples::one(rung.bytes(tokens) as f64);
-            r.record(BYTES.at(list).with("rung", name), bytes);
+            r.one(BYTES.at(list).with("rung", name), rung.bytes(tokens) as f64);
         }
     }
     Ok(())

@@ -115,7 +115,7 @@ pub fn experiments() -> Vec<Experiment> {
 /// Both ends of a range.
 fn ends(r: &mut Recorder, quantity: &lab::key::Quantity, range: Range) {
     for (side, end) in [("low", range.low), ("high", range.high)] {
-        r.record(quantity.clone().with("side", side), Samples::one(end));
+        r.one(quantity.clone().with("side", side), end);
     }
 }
 
@@ -124,9 +124,9 @@ fn counted(r: &mut Recorder, market: &Market) -> Result<()> {
     ends(r, &FRACTION.at(&[("card", &CARD)]), shares.compute);
     for training in trainings() {
         let list: ParamList = &[("model", &training.name)];
-        r.record(PARAMETERS.at(list), Samples::one(training.parameters));
-        r.record(TOKENS.at(list), Samples::one(training.tokens()));
-        r.record(OPERATIONS.at(list), Samples::one(training.operations()));
+        r.one(PARAMETERS.at(list), training.parameters);
+        r.one(TOKENS.at(list), training.tokens());
+        r.one(OPERATIONS.at(list), training.operations());
     }
     Ok(())
 }

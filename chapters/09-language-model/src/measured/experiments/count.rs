@@ -4,7 +4,7 @@ use crate::{
     Config,
     count::{Bytes, Operations, Parameters, cache, scores, six_n_d},
 };
-use lab::{Experiment, Key, Recorder, Result, Samples, Unit, key::Kind};
+use lab::{Experiment, Key, Recorder, Result};
 
 lab::keys! {
     /// Parameters, by part.
@@ -19,10 +19,9 @@ lab::keys! {
     pub BYTES: counted "language_model.count.bytes", Bytes, ["size", "part"];
     /// Bytes of keys and values of a whole context.
     pub CACHE: counted "language_model.count.cache", Bytes, ["size", "context"];
+    /// Bytes of all scores of a batch, were they kept.
+    pub SCORES: calculated "language_model.count.scores", Bytes, ["size", "context"];
 }
-/// Bytes of all scores of a batch, were they kept.
-pub const SCORES: Key =
-    Key::new(Kind::Calculated, "language_model.count.scores", Unit::Bytes, &["size", "context"]);
 
 /// The sizes by name.
 pub const SIZES: [(&str, Size); 2] = [("tiny", Config::tiny), ("small", Config::small)];
@@ -36,13 +35,10 @@ pub const CONTEXTS: [usize; 8] = [64, 128, 256, 512, 1024, 2048, 4096, 8192];
 
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
-    vec![Experiment {
-        key: PARAMETERS.name,
-        shows: "parameters, operations and bytes of the chapter's transformers, by part and by context",
-        values: &[PARAMETERS, OPERATIONS, RULE, SHARE, BYTES, CACHE, SCORES],
-        quick: true,
-        run,
-    }]
+    lab::experiments! {
+        quick PARAMETERS.name => &[PARAMETERS, OPERATIONS, RULE, SHARE, BYTES, CACHE, SCORES], run,
+            "parameters, operations and bytes of the chapter's transformers, by part and by context";
+    }
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "an experiment may fail")]
@@ -59,7 +55,7 @@ fn run(r: &mut Recorder) -> Result<()> {
         ];
         for (part, count) in parts {
             let quantity = PARAMETERS.at(&[("size", &size), ("part", &part)]);
-            r.record(quantity, Samples::one(count as f64));
+            r.one(quantity, count as f64);
         }
         let bytes = Bytes::of(&config, BATCH, config.context);
         let parts = [
@@ -72,17 +68,17 @@ fn run(r: &mut Recorder) -> Result<()> {
         ];
         for (part, bytes) in parts {
             let quantity = BYTES.at(&[("size", &size), ("part", &part)]);
-            r.record(quantity, Samples::one(bytes as f64));
+            r.one(quantity, bytes as f64);
         }
         for context in CONTEXTS {
             let at = |key: Key| key.at(&[("size", &size), ("context", &context)]);
             let operations = Operations::of(&config, context);
             let all = operations.training();
-            r.record(at(OPERATIONS), Samples::one(all));
-            r.record(at(RULE), Samples::one(all / six_n_d(parameters.all(), 1.0)));
-            r.record(at(SHARE), Samples::one(operations.attention_share()));
-            r.record(at(CACHE), Samples::one(cache(&config, context) as f64));
-            r.record(at(SCORES), Samples::one(scores(&config, BATCH, context) as f64));
+            r.one(at(OPERATIONS), all);
+            r.one(at(RULE), all / six_n_d(parameters.all(), 1.0));
+            r.one(at(SHARE), operations.attention_share());
+            r.one(at(CACHE), cache(&config, context) as f64);
+            r.one(at(SCORES), scores(&config, BATCH, context) as f64);
         }
     }
     Ok(())

@@ -1,11 +1,10 @@
 //! Tokens of one sequence with a KV cache, beside the same model in PyTorch from the same weights.
 
-use super::serving::MODELS;
+use super::{serving::MODELS, step::asked};
 use crate::{
     Model, Result,
     generate::{Decoder, Sampler, Sampling, Span},
 };
-use backprop::measured::peers::{self, Peer};
 use lab::{Budget, Experiment, Race, Recorder, Samples, record::ParamList};
 use matmul::parallel::available;
 use serde::{Deserialize, Serialize};
@@ -68,14 +67,6 @@ fn run(rec: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-/// PyTorch's program, or why it does not take part.
-fn start() -> std::result::Result<Peer, String> {
-    let python = peers::python().ok_or(peers::NOT_ASKED)?;
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_generate.py");
-    let arguments = [&*program.to_string_lossy(), "--threads", &available().to_string()];
-    Peer::start(python, &arguments).map_err(|error| error.to_string())
-}
-
 /// The likeliest tokens after a prompt, and the seconds of each but the first.
 fn decoded(decoder: &Decoder, prompt: &[u32], tokens: usize) -> Result<(Vec<u32>, Vec<f64>)> {
     let mut cache = decoder.cache();
@@ -101,7 +92,7 @@ fn race(rec: &mut Recorder, model: &Model, list: ParamList, folder: &Path) -> Re
     let decoder = Decoder::new(&model.config, &model.parameters)?;
     let rounds = if rec.budget == Budget::Full { 11 } else { 3 };
     let (mut ours, mut theirs, mut version) = (Vec::new(), Vec::new(), String::new());
-    let mut peer = start();
+    let mut peer = asked("pytorch_generate.py", &[]);
     let mut race = Race::default();
     race.turn(WHO[0], |_| {
         let (tokens, seconds) = decoded(&decoder, &job.prompt, job.tokens)?;
@@ -133,7 +124,7 @@ fn race(rec: &mut Recorder, model: &Model, list: ParamList, folder: &Path) -> Re
     let quantity = ALIKE.at(list).with("tokens", job.tokens);
     match peer {
         Ok(_) => {
-            rec.record(quantity, Samples::one(alike as f64));
+            rec.one(quantity, alike as f64);
         }
         Err(why) => rec.skip_at(quantity, why),
     }
@@ -161,7 +152,5 @@ mod tests {
             assert_eq!(token, best as u32);
             text.push(token);
         }
-        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_generate.py").is_file());
-        assert!(start().is_err(), "nobody asked for it");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     count::{BATCH, SIZES},
-    step::{Answer, Case, asked},
+    step::{Answer, Case, PROGRAM, asked},
 };
 use crate::{Config, count::Operations, gpu::Step};
 use backprop::{check::error_f32, measured::peers::Peer};
@@ -44,7 +44,7 @@ pub fn experiments() -> Vec<Experiment> {
 
 fn run(r: &mut Recorder) -> crate::Result<()> {
     let devices = gpu::devices();
-    let peer = asked(&["--device", "cuda"]).map(RefCell::new);
+    let peer = asked(PROGRAM, &["--device", "cuda"]).map(RefCell::new);
     let folder = std::env::temp_dir().join(format!("gpt-gpu-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(|error| lab::Error::io(&folder, error))?;
     for id in DEVICES {
@@ -105,7 +105,7 @@ fn step(
     cores.step(case.stream())?;
     device.step(case.stream())?;
     let error = error_f32(&device.gradient()?, cores.gradient());
-    r.record(ERROR.at(list), Samples::one(error));
+    r.one(ERROR.at(list), error);
     let tokens = cores.tokens() as f64;
     let operations = Operations::of(&cores.model.config, cores.settings.length).training();
     let version = RefCell::new(String::new());

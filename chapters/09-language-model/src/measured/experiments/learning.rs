@@ -65,7 +65,7 @@ pub fn experiments() -> Vec<Experiment> {
         full LEARNING.name => &[LEARNING, GZIP], |r| {
                 let corpus = Corpus::find(&Corpus::root())?;
                 let gzip = evaluate::gzip(&corpus.validation)?.per_byte();
-                r.record(GZIP.at(&[]), Samples::one(gzip));
+                r.one(GZIP.at(&[]), gzip);
                 let text = Text::of(&corpus, None, Config::tiny().vocabulary)?;
                 let config = Config::tiny();
                 Ok(learning(r, &text, &Job { config, lr: 3e-3, steps: FOLLOWED, seed: 0 })?)
@@ -151,7 +151,7 @@ fn learning(r: &mut Recorder, text: &Text, job: &Job) -> Result<()> {
             let tokens = trainer.step * trainer.tokens() as u64;
             let list: ParamList = &[("size", &"tiny"), ("tokens", &tokens)];
             r.note_at(LEARNING.at(list));
-            r.record(LEARNING.at(list), Samples::one(job.test(&trainer.model, text)?));
+            r.one(LEARNING.at(list), job.test(&trainer.model, text)?);
         }
     }
     Ok(())
@@ -214,16 +214,16 @@ fn scaling(r: &mut Recorder, text: &Text, tokens: f64, seeds: u64) -> Result<()>
     }
     let law = PowerLaw::fit(&points)
         .ok_or_else(|| Error::Config("these losses have no power law".to_owned()))?;
-    r.record(EXPONENT.at(&[]), Samples::one(law.exponent));
-    r.record(FACTOR.at(&[]), Samples::one(law.factor));
+    r.one(EXPONENT.at(&[]), law.exponent);
+    r.one(FACTOR.at(&[]), law.factor);
     let parameters = of(ASKED).0;
     let list: ParamList = &[("width", &ASKED), ("parameters", &parameters)];
     let predicted = law.at(parameters as f64);
-    r.record(PREDICTED.at(list), Samples::one(predicted));
+    r.one(PREDICTED.at(list), predicted);
     r.keep()?;
     let (_, found) = run(r, ASKED, 1)?;
-    r.record(FOUND.at(list), Samples::one(found));
-    r.record(ERROR.at(&[("width", &ASKED)]), Samples::one(predicted / found - 1.0));
+    r.one(FOUND.at(list), found);
+    r.one(ERROR.at(&[("width", &ASKED)]), predicted / found - 1.0);
     Ok(())
 }
 
@@ -254,7 +254,7 @@ mod tests {
         let found = values(0, |r| {
             let job = Job { config: small(24, 32), lr: 1e-2, steps: 24, seed: 1 };
             learning(r, &own()?, &job)?;
-            r.record(GZIP.at(&[]), Samples::one(2.0));
+            r.one(GZIP.at(&[]), 2.0);
             Ok(())
         });
         let losses: Vec<f64> =

@@ -10,12 +10,11 @@ use crate::{
     generate::{Cache, Decoder, Span},
     serve::{Options, Server},
 };
-use lab::{Budget, Experiment, Key, Plan, Race, Recorder, Samples, Unit, peak, record::ParamList};
+use lab::{Budget, Experiment, Plan, Race, Recorder, Samples, peak, record::ParamList};
 use matmul::{parallel::available, roofline::read_bandwidth};
 use std::{
     io::{BufRead, BufReader, Write},
     net::{SocketAddr, TcpStream},
-    sync::{Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -37,18 +36,12 @@ lab::keys! {
     pub BANDWIDTH: measured "language_model.generate.bandwidth", BytesPerSecond, ["size"];
     /// The least seconds of a token, by its bytes.
     pub PREDICTED: calculated "language_model.generate.predicted", Seconds, ["size"];
-}
-
-/// Seconds of a step of several sequences.
-pub const STEP: Key = Key::measured("language_model.batch", Unit::Seconds, &["size", "batch"]);
-/// The least seconds of a step, by its bytes and operations.
-pub const STEP_PREDICTED: Key =
-    Key::calculated("language_model.batch.predicted", Unit::Seconds, &["size", "batch"]);
-/// Tokens in a second, of all sequences together.
-pub const STEP_RATE: Key =
-    Key::measured("language_model.batch.rate", Unit::TokensPerSecond, &["size", "batch"]);
-
-lab::keys! {
+    /// Seconds of a step of several sequences.
+    pub STEP: measured "language_model.batch", Seconds, ["size", "batch"];
+    /// The least seconds of a step, by its bytes and operations.
+    pub STEP_PREDICTED: calculated "language_model.batch.predicted", Seconds, ["size", "batch"];
+    /// Tokens in a second, of all sequences together.
+    pub STEP_RATE: measured "language_model.batch.rate", TokensPerSecond, ["size", "batch"];
     /// Tokens in a second, of all clients together.
     pub SERVED: measured "language_model.serve", TokensPerSecond, ["size", "clients"];
     /// From the request to its first token.
@@ -57,15 +50,13 @@ lab::keys! {
     pub SERVED_FURTHER: measured "language_model.serve.further", Seconds, ["size", "clients"];
     /// What the steps without the server predict for all clients together.
     pub SERVED_PREDICTED: calculated "language_model.serve.predicted", TokensPerSecond, ["size", "clients"];
+    /// Seconds of a token by the weights' numbers.
+    pub INT8: measured "language_model.int8", Seconds, ["size", "numbers"];
+    /// Bytes of the weights.
+    pub INT8_BYTES: counted "language_model.int8.bytes", Bytes, ["size", "numbers"];
+    /// How many times as fast a token comes with weights in 8 bits.
+    pub INT8_GAIN: measured "language_model.int8.gain", Ratio, ["size"];
 }
-
-/// Seconds of a token by the weights' numbers.
-pub const INT8: Key = Key::measured("language_model.int8", Unit::Seconds, &["size", "numbers"]);
-/// Bytes of the weights.
-pub const INT8_BYTES: Key =
-    Key::counted("language_model.int8.bytes", Unit::Bytes, &["size", "numbers"]);
-/// How many times as fast a token comes with weights in 8 bits.
-pub const INT8_GAIN: Key = Key::measured("language_model.int8.gain", Unit::Ratio, &["size"]);
 
 /// In the order in which `measure` runs them.
 pub fn experiments() -> Vec<Experiment> {
@@ -172,12 +163,12 @@ fn tokens(rec: &mut Recorder) -> Result<()> {
         rec.record(FIRST.at(list), results.samples("without")?);
         let (weights, cache) = (decoder.bytes() as f64, cached(&config, half));
         for (what, bytes) in [("weights", weights), ("cache", cache)] {
-            rec.record(BYTES.at(list).with("what", what), Samples::one(bytes));
+            rec.one(BYTES.at(list).with("what", what), bytes);
         }
-        rec.record(OPERATIONS.at(list), Samples::one(operations(&config, half)));
+        rec.one(OPERATIONS.at(list), operations(&config, half));
         let bandwidth = together(Plan::QUICK, weights as usize);
         let best = rec.record(BANDWIDTH.at(list), bandwidth);
-        rec.record(PREDICTED.at(list), Samples::one((weights + cache) / best));
+        rec.one(PREDICTED.at(list), (weights + cache) / best);
     }
     Ok(())
 }
@@ -223,7 +214,7 @@ fn steps(rec: &mut Recorder) -> Result<()> {
             let bytes = decoder.bytes() as f64 + batch as f64 * cached(&config, half);
             let work = batch as f64 * operations(&config, half);
             let least = (bytes / bandwidth).max(work / peak.value);
-            rec.record(STEP_PREDICTED.at(list), Samples::one(least));
+            rec.one(STEP_PREDICTED.at(list), least);
         }
     }
     Ok(())
@@ -255,39 +246,34 @@ fn served(rec: &mut Recorder) -> Result<()> {
         rec.note_at(SERVED.at(list));
         let began = Instant::now();
         let until = began + Duration::from_secs_f64(seconds);
-        let seen = Mutex::new(Vec::new());
-        let failed = Mutex::new(None);
-        thread::scope(|scope| {
-            for client in 0..clients {
-                let (seen, failed, address) = (&seen, &failed, server.address());
-                scope.spawn(move || {
-                    while Instant::now() < until {
-                        match ask(address, client) {
-                            Ok(one) => {
-                                seen.lock().unwrap_or_else(PoisonError::into_inner).push(one);
-                            }
-                            Err(error) => {
-                                *failed.lock().unwrap_or_else(PoisonError::into_inner) =
-                                    Some(error);
-                                return;
-                            }
-                        }
-                    }
-                });
+        let address = server.address();
+        let asks = |client: usize| {
+            let mut seen = Vec::new();
+            while Instant::now() < until {
+                seen.push(ask(address, client)?);
             }
+            std::io::Result::Ok(seen)
+        };
+        let all = thread::scope(|scope| {
+            let clients: Vec<_> =
+                (0..clients).map(|client| scope.spawn(move || asks(client))).collect();
+            clients
+                .into_iter()
+                .filter_map(|client| client.join().ok())
+                .collect::<Result<Vec<_>, _>>()
         });
         let spent = began.elapsed().as_secs_f64();
-        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(Error::Config(format!("a client of the server: {error}")));
-        }
-        let seen = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let seen: Vec<Seen> = match all {
+            Ok(all) => all.into_iter().flatten().collect(),
+            Err(error) => return Err(Error::Config(format!("a client of the server: {error}"))),
+        };
         let tokens: usize = seen.iter().map(|one| one.tokens).sum();
-        rec.record(SERVED.at(list), Samples::one(tokens as f64 / spent));
+        rec.one(SERVED.at(list), tokens as f64 / spent);
         rec.record(SERVED_FIRST.at(list), Samples(seen.iter().map(|one| one.first).collect()));
         let further = seen.iter().flat_map(|one| one.further.iter().copied()).collect();
         rec.record(SERVED_FURTHER.at(list), Samples(further));
         let step = steps.samples(&clients.to_string())?.median();
-        rec.record(SERVED_PREDICTED.at(list), Samples::one(clients as f64 / step));
+        rec.one(SERVED_PREDICTED.at(list), clients as f64 / step);
     }
     Ok(())
 }
@@ -342,8 +328,7 @@ fn in_8_bits(rec: &mut Recorder) -> Result<()> {
         let narrow = Decoder::in_8_bits(&config, &parameters)?;
         let mut race = Race::default();
         for (numbers, decoder) in [("f32", &wide), ("int8", &narrow)] {
-            let bytes = Samples::one(decoder.bytes() as f64);
-            rec.record(INT8_BYTES.at(list).with("numbers", numbers), bytes);
+            rec.one(INT8_BYTES.at(list).with("numbers", numbers), decoder.bytes() as f64);
             let mut token = token(decoder, 32.min(config.context / 2))?;
             race.turn(numbers, move |_| token());
         }

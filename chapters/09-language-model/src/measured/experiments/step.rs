@@ -12,8 +12,7 @@ use backprop::{
     measured::peers::{self, Peer},
 };
 use lab::{
-    Budget, Experiment, Key, Race, Recorder, Samples, Unit, key::Kind, peak, random::SplitMix64,
-    record::ParamList,
+    Budget, Experiment, Key, Race, Recorder, Samples, peak, random::SplitMix64, record::ParamList,
 };
 use matmul::parallel::available;
 use serde::{Deserialize, Serialize};
@@ -37,10 +36,9 @@ lab::keys! {
     pub GRADIENT: measured "language_model.step.gradient", Number, ["size"];
     /// The losses of the first and the last of these steps.
     pub LOSS: measured "language_model.step.loss", Number, ["size", "who", "step"];
+    /// Parameters that make the best of ten minutes at this rate, by the published ratio, and their tokens.
+    pub OPTIMAL: calculated "language_model.step.optimal", Count, ["of"];
 }
-/// Parameters that make the best of ten minutes at this rate, by the published ratio, and their tokens.
-pub const OPTIMAL: Key =
-    Key::new(Kind::Calculated, "language_model.step.optimal", Unit::Count, &["of"]);
 
 /// Steps over which losses are compared.
 pub const STEPS: u64 = 100;
@@ -48,7 +46,9 @@ pub const STEPS: u64 = 100;
 pub const BUDGET: f64 = 600.0;
 /// This course's name in the records.
 pub const OURS: &str = "ours";
-/// PyTorch's programs: name, and the options that the peer is given.
+/// PyTorch's program.
+pub const PROGRAM: &str = "pytorch_gpt.py";
+/// Its ways: name, and the options that the peer is given.
 pub const PEERS: [(&str, &[&str]); 2] = [("pytorch", &[]), ("pytorch-bf16", &["--bf16"])];
 
 /// The experiments of this file.
@@ -173,17 +173,17 @@ impl Case {
     }
 }
 
-/// PyTorch's program, started, or why it does not take part.
-pub(super) fn asked(options: &[&str]) -> Result<Peer, String> {
-    start(peers::python().ok_or(peers::NOT_ASKED)?, options)
+/// A program of PyTorch's, started, or why it does not take part.
+pub(super) fn asked(program: &str, options: &[&str]) -> Result<Peer, String> {
+    start(peers::python().ok_or(peers::NOT_ASKED)?, program, options)
 }
 
-/// PyTorch's program, started by this Python.
+/// A program of PyTorch's, started by this Python.
 ///
 /// # Errors
 /// Why it does not start, as a clause.
-pub fn start(python: &str, options: &[&str]) -> Result<Peer, String> {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_gpt.py");
+pub fn start(python: &str, program: &str, options: &[&str]) -> Result<Peer, String> {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(program);
     let (program, threads) = (program.to_string_lossy(), available().to_string());
     let mut arguments = vec![&*program, "--threads", &threads];
     arguments.extend(options);
@@ -216,7 +216,7 @@ fn race(
     let (rounds, steps) = if r.budget == Budget::Full { (7, 5) } else { (2, 2) };
     let mut trainer = case.trainer()?;
     let short = &case.job(folder, steps, &[])?;
-    let mut peers = PEERS.map(|(who, options)| (who, asked(options)));
+    let mut peers = PEERS.map(|(who, options)| (who, asked(PROGRAM, options)));
     let mut versions = PEERS.map(|(who, _)| (who, String::new()));
     let mut race: Race<Vec<f64>> = Race::default();
     race.turn(OURS, |_| {
@@ -258,22 +258,19 @@ fn race(
         let member = near(parameters, case.config.vocabulary, case.config.context);
         let found = Parameters::of(&member).all() as f64;
         for (of, count) in [("parameters", parameters), ("tokens", tokens), ("family", found)] {
-            r.record(OPTIMAL.at(&[("of", &of)]), Samples::one(count));
+            r.one(OPTIMAL.at(&[("of", &of)]), count);
         }
     }
     for (who, version) in &versions {
-        match median.rate(who, tokens as f64) {
-            Ok(rate) => {
-                let quantity = at(RATE, who).with("version", version).with("threads", threads);
-                r.record(quantity, rate);
-                r.record(at(RATIO, who), median.ratio(who, OURS)?);
-            }
-            Err(lab::Error::Skipped { why, .. }) => {
-                r.skip_at(at(RATE, who), why.clone());
-                r.skip_at(at(RATIO, who), why);
-            }
-            Err(error) => return Err(error.into()),
-        }
+        let rate = median.rate(who, tokens as f64);
+        let quantity = at(RATE, who);
+        let quantity = if rate.is_ok() {
+            quantity.with("version", version).with("threads", threads)
+        } else {
+            quantity
+        };
+        r.record_or_skip(quantity, rate)?;
+        r.record_or_skip(at(RATIO, who), median.ratio(who, OURS))?;
     }
     compare(r, case, list, folder, &mut peers[0].1)
 }
@@ -298,12 +295,12 @@ fn compare(
     };
     r.note_at(&quantity);
     let twins = Twins::run(case, peer, folder, STEPS)?;
-    r.record(quantity, Samples::one(twins.apart()));
-    r.record(GRADIENT.at(list), Samples::one(twins.gradient));
+    r.one(quantity, twins.apart());
+    r.one(GRADIENT.at(list), twins.gradient);
     for (who, losses) in [(OURS, &twins.ours), (PEERS[0].0, &twins.theirs)] {
         for (step, loss) in [(1, losses.first()), (STEPS, losses.last())] {
             let quantity = LOSS.at(list).with("who", who).with("step", step);
-            r.record(quantity, Samples::one(loss.copied().unwrap_or(f64::NAN)));
+            r.one(quantity, loss.copied().unwrap_or(f64::NAN));
         }
     }
     Ok(())
@@ -371,7 +368,8 @@ mod tests {
         let mut trainer = case.trainer().unwrap();
         let rates: Vec<f64> = (0..10).map(|_| trainer.step(&case.stream).unwrap().lr).collect();
         assert_eq!(rates, job.rates);
-        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_gpt.py").is_file());
-        assert!(asked(&[]).is_err(), "nobody asked for it");
+        assert!(asked(PROGRAM, &[]).is_err(), "nobody asked for it");
+        let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
+        assert!([PROGRAM, "pytorch_generate.py"].iter().all(|name| peers.join(name).is_file()));
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     Result, Tokenizer,
     corpus::{Corpus, Files, Source, folder, keep::Reason},
 };
-use lab::{Budget, Experiment, Race, Recorder, Samples, record::ParamList};
+use lab::{Budget, Experiment, Race, Recorder, record::ParamList};
 use std::{hint::black_box, time::Instant};
 
 lab::keys! {
@@ -61,21 +61,21 @@ fn count(r: &mut Recorder, corpus: &Corpus, seconds: f64) -> Result<()> {
     for (part, sources) in KEPT.into_iter().zip([&corpus.training, &corpus.validation]) {
         let list: ParamList = &[("part", &part)];
         let crates = corpus.crates.iter().filter(|krate| krate.validation == (part == KEPT[1]));
-        r.record(CRATES.at(list), Samples::one(crates.count() as f64));
-        r.record(FILES.at(list), Samples::one(sources.len() as f64));
-        r.record(BYTES.at(list), Samples::one(bytes(sources) as f64));
+        r.one(CRATES.at(list), crates.count() as f64);
+        r.one(FILES.at(list), sources.len() as f64);
+        r.one(BYTES.at(list), bytes(sources) as f64);
     }
     for reason in Reason::ALL {
         let Files { files, bytes } = corpus.left_out.get(&reason).copied().unwrap_or_default();
         let list: ParamList = &[("part", &reason.name())];
-        r.record(FILES.at(list), Samples::one(files as f64));
-        r.record(BYTES.at(list), Samples::one(bytes as f64));
+        r.one(FILES.at(list), files as f64);
+        r.one(BYTES.at(list), bytes as f64);
     }
     let [training, validation] = [&corpus.training, &corpus.validation];
     let all = bytes(training) as f64;
     let took = |r: &mut Recorder, list: ParamList, seconds: f64| {
-        r.record(SECONDS.at(list), Samples::one(seconds));
-        r.record(RATE.at(list), Samples::one(all / seconds));
+        r.one(SECONDS.at(list), seconds);
+        r.one(RATE.at(list), all / seconds);
     };
     took(r, &[("work", &"find")], seconds);
     for vocabulary in VOCABULARIES {
@@ -90,7 +90,7 @@ fn count(r: &mut Recorder, corpus: &Corpus, seconds: f64) -> Result<()> {
         let list: ParamList = &[("work", &WORK[1]), ("vocabulary", &vocabulary)];
         took(r, list, began.elapsed().as_secs_f64());
         let tokens: usize = tokenizer.encode_all(validation).iter().map(Vec::len).sum();
-        r.record(at, Samples::one(bytes(validation) as f64 / tokens as f64));
+        r.one(at, bytes(validation) as f64 / tokens as f64);
     }
     Ok(())
 }

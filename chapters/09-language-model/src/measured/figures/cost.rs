@@ -80,33 +80,3 @@ fn table_card(records: &Records) -> Result<TableData> {
     );
     rows(records, CARD, caption)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measured::experiments::cost::experiments;
-    use lab::{
-        Chapter, Part,
-        testing::{MadeUp, are_drawn},
-    };
-
-    #[test]
-    fn tables_say_what_they_show() {
-        let mut made = MadeUp::default();
-        for (side, share) in [("low", 0.3), ("high", 0.5)] {
-            made.add(FRACTION.at(&[("card", &CARD), ("side", &side)]), share);
-            for training in trainings() {
-                for place in ["here", CARD] {
-                    for key in [HOURS, KWH, RENT, ELECTRICITY] {
-                        let list: lab::record::ParamList =
-                            &[("model", &training.name), ("where", &place), ("side", &side)];
-                        made.add(key.at(list), share);
-                    }
-                }
-            }
-        }
-        let parts = [Part { experiments: experiments(), ..Part::default() }];
-        let records = made.records(&Chapter::of(9, "language_model", "A test", parts));
-        are_drawn(&[], &tables(), &records);
-    }
-}

@@ -28,24 +28,3 @@ fn table_plan(records: &Records) -> Result<TableData> {
             format!("The fastest split over up to {PLANNED} H200 by chapter 7's planner."),
         )
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measured::experiments::devices::experiments;
-    use lab::{
-        Chapter, Part,
-        testing::{MadeUp, are_drawn},
-    };
-
-    #[test]
-    fn the_table_says_what_it_shows() {
-        let mut made = MadeUp::default();
-        for (model, _, _, _) in JOBS {
-            made.add(PLAN.at(&[("model", &model)]), 1e-3);
-        }
-        let parts = [Part { experiments: experiments(), ..Part::default() }];
-        let records = made.records(&Chapter::of(9, "language_model", "A test", parts));
-        are_drawn(&[], &tables(), &records);
-    }
-}

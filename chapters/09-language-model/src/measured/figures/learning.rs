@@ -74,33 +74,3 @@ fn table_scaling(records: &Records) -> Result<TableData> {
         .column("bits per byte", |width| SCALING.at(&[("width", width)]))
         .table(records, caption)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measured::experiments::learning::experiments;
-    use lab::{
-        Chapter, Part,
-        testing::{MadeUp, are_drawn},
-    };
-
-    #[test]
-    fn every_figure_and_table_is_made_from_records() {
-        let mut made = MadeUp::default();
-        let law = PowerLaw { factor: 20.0, exponent: 0.18 };
-        made.add(FACTOR.at(&[]), law.factor).add(EXPONENT.at(&[]), law.exponent);
-        for (width, size) in FITTED.into_iter().chain([ASKED]).zip([26e3, 43e3, 80e3, 139e3, 270e3])
-        {
-            let list: lab::record::ParamList = &[("width", &width), ("parameters", &size)];
-            made.add(SCALING.at(list).with("tokens", 20.0 * size), law.at(size));
-        }
-        let list: lab::record::ParamList = &[("width", &ASKED), ("parameters", &270_000)];
-        made.add(PREDICTED.at(list), law.at(270e3)).add(FOUND.at(list), 1.02 * law.at(270e3));
-        made.add(ERROR.at(&[("width", &ASKED)]), -0.02);
-        let part = Part { experiments: experiments(), ..Part::default() };
-        let records = made.records(&Chapter::of(9, "language_model", "A test", [part]));
-        are_drawn(&figures(), &tables(), &records);
-        assert!(draw_scaling(&records).unwrap().caption.contains("off by 2.00%"));
-        assert_eq!(table_scaling(&records).unwrap().rows[4][..3], ["96", "270,000", "5,400,000"]);
-    }
-}
