@@ -1,16 +1,17 @@
 //! What messages and all-reduces take on this machine, by threads and by processes.
 
 use crate::{
+    Error, Result,
     comm::{
         algorithm::Algorithm,
         bench::{Effort, Implementation, Timing, bench, sizes},
         cost::{AlphaBeta, errors, fit},
     },
-    error::{Error, Result},
     threads,
 };
 use lab::{
     Budget, Experiment, Recorder, Samples,
+    key::Quantity,
     peak::{Traffic, bandwidth},
     probe::tied,
     record::{Limit, ParamList},
@@ -63,6 +64,21 @@ impl Plan {
         };
         let effort = Effort { time: Duration::from_millis(milliseconds), least: 3, most };
         Self { largest, effort }
+    }
+
+    /// The timings of `p` ranks on an engine; `None`, and a note in the records of these, where there are none.
+    fn timings(
+        &self,
+        rec: &mut Recorder,
+        (engine, p): (&str, usize),
+        keys: &[Quantity],
+    ) -> Result<Option<Vec<Timing>>> {
+        rec.note_at(&keys[0]);
+        let found = self.run(engine, p)?;
+        for (key, why) in keys.iter().zip(found.as_ref().err().into_iter().cycle()) {
+            rec.skip_at(key.clone(), why);
+        }
+        Ok(found.ok())
     }
 
     /// The timings of `p` ranks on an engine, or why there are none.
@@ -128,16 +144,8 @@ fn fits(timings: &[&Timing], message: impl Fn(&Timing, f64) -> (f64, f64)) -> Ve
 fn alpha_beta(rec: &mut Recorder) -> Result<()> {
     let plan = Plan::of(rec.budget);
     for engine in ENGINES {
-        rec.note_at(ALPHA.at(&[("engine", &engine)]));
-        let timings = match plan.run(engine, 2)? {
-            Ok(timings) => timings,
-            Err(why) => {
-                for key in [ALPHA, BETA, MESSAGE] {
-                    rec.skip_at(key.at(&[("engine", &engine)]), why.clone());
-                }
-                continue;
-            }
-        };
+        let keys = [ALPHA, BETA, MESSAGE].map(|key| key.at(&[("engine", &engine)]));
+        let Some(timings) = plan.timings(rec, (engine, 2), &keys)? else { continue };
         for t in timings.iter().filter(|t| t.what == "message") {
             let list: ParamList = &[("engine", &engine), ("bytes", &t.bytes)];
             let seconds = Samples(t.seconds.clone());
@@ -192,14 +200,8 @@ fn all_reduce(rec: &mut Recorder) -> Result<()> {
     let memory = bandwidth(Traffic::Copy, lab::machine::cores());
     for engine in ENGINES {
         for p in [1, 2, 4] {
-            rec.note_at(ALL_REDUCE.at(&[("engine", &engine), ("p", &p)]));
-            let timings = match plan.run(engine, p)? {
-                Ok(timings) => timings,
-                Err(why) => {
-                    rec.skip_at(ALL_REDUCE.at(&[("engine", &engine), ("p", &p)]), why);
-                    continue;
-                }
-            };
+            let key = ALL_REDUCE.at(&[("engine", &engine), ("p", &p)]);
+            let Some(timings) = plan.timings(rec, (engine, p), &[key])? else { continue };
             for t in timings.iter().filter(|t| t.what != "message") {
                 let list: ParamList =
                     &[("engine", &engine), ("way", &t.what), ("p", &p), ("bytes", &t.bytes)];

@@ -2,10 +2,9 @@
 //! gain nothing from more cards.
 
 use crate::{
+    Communicator, Result,
     comm::cost::{self, AlphaBeta},
-    communicator::Communicator,
     cores::keep_to_core,
-    error::Result,
     plan::{
         predicted::Parts,
         published::{MEGATRON, calibrated, megatron, runs},
@@ -237,42 +236,40 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
         let steps = (images / batch).max(4);
         // In turns: one rank alone with its part of the images, all at once without messages, the step, and the
         // step of ranks that the system may move.
-        let mut alone = vec![Vec::new(); RANKS.len()];
-        let (mut beside, mut real, mut free) = (alone.clone(), alone.clone(), alone.clone());
+        let mut sides = [const { [const { Vec::new() }; 4] }; RANKS.len()];
         for _ in 0..rounds {
-            for (at, ranks) in RANKS.into_iter().enumerate() {
+            for (side, ranks) in sides.iter_mut().zip(RANKS) {
                 let seconds = |batch: usize, ranks: usize, together: bool, bound: bool| {
                     measured(sizes, batch, steps, Placement { ranks, together, bound })
                 };
-                alone[at].push(seconds(batch / ranks, 1, false, true)?);
-                beside[at].push(seconds(batch, ranks, false, true)?);
-                real[at].push(seconds(batch, ranks, true, true)?);
-                free[at].push(seconds(batch, ranks, true, false)?);
+                side[0].push(seconds(batch / ranks, 1, false, true)?);
+                side[1].push(seconds(batch, ranks, false, true)?);
+                side[2].push(seconds(batch, ranks, true, true)?);
+                side[3].push(seconds(batch, ranks, true, false)?);
             }
         }
         let weights: usize = sizes.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum();
         let (mut planned, mut fastest) = ((f64::INFINITY, 0), (f64::INFINITY, 0));
-        for (at, p) in RANKS.into_iter().enumerate() {
-            let list: ParamList = &[("model", &model), ("batch", &batch), ("ranks", &p)];
-            let slower = beside[at].iter().zip(&alone[at]).map(|(side, alone)| side / alone);
-            let slower = Samples(slower.collect());
-            recorder.record(SHARED.at(list), slower);
-            let compute = Samples(beside[at].clone()).median();
+        for ((side, p), link) in sides.into_iter().zip(RANKS).zip(&links) {
+            let [alone, beside, real, free] = side.map(Samples);
             let bytes = 4.0 * weights as f64;
-            let parts = Parts { compute, link: links[at], bytes };
-            let predicted = parts.predict(p);
-            recorder.record(PREDICTED.at(list), Samples::one(predicted));
-            let real = Samples(real[at].clone());
-            let error = predicted / real.median() - 1.0;
+            let predicted = Parts { compute: beside.median(), link: *link, bytes }.predict(p);
+            let off = |found: &Samples| predicted / found.median() - 1.0;
+            let (error, error_free) = (off(&real), off(&free));
             planned = if predicted < planned.0 { (predicted, p) } else { planned };
             fastest = if real.median() < fastest.0 { (real.median(), p) } else { fastest };
-            recorder.record(MEASURED.at(list), real);
-            recorder.record(ERROR.at(list), Samples::one(error));
-            let free = Samples(free[at].clone());
-            let error_free = predicted / free.median() - 1.0;
-            recorder.record(FREE.at(list), free);
-            recorder.record(FREE_ERROR.at(list), Samples::one(error_free));
             worst = worst.max(error.abs());
+            let list: ParamList = &[("model", &model), ("batch", &batch), ("ranks", &p)];
+            for (key, found) in [
+                (SHARED, beside.paired(&alone, |side, alone| side / alone)),
+                (PREDICTED, Samples::one(predicted)),
+                (MEASURED, real),
+                (ERROR, Samples::one(error)),
+                (FREE, free),
+                (FREE_ERROR, Samples::one(error_free)),
+            ] {
+                recorder.record(key.at(list), found);
+            }
         }
         right += usize::from(planned.1 == fastest.1);
     }

@@ -1,9 +1,7 @@
 //! What is measured of replicas: how fast they are together, and how fast a failure is detected.
 
 use crate::{
-    communicator::Communicator,
-    error::{Error, Result},
-    rank::Rank,
+    Communicator, Error, Rank, Result,
     replicas::{
         children::Children,
         link::{Link, Spent},
@@ -184,33 +182,30 @@ fn replicas(rec: &mut Recorder) -> lab::Result<()> {
     for job in JOBS {
         let mut sides: Vec<(&str, usize)> = vec![("alone", 1)];
         sides.extend(ENGINES.iter().flat_map(|engine| RANKS_TRIED.map(|size| (*engine, size))));
-        let mut rates = vec![Vec::new(); sides.len()];
-        let mut parts = vec![[Vec::new(), Vec::new()]; sides.len()];
+        let mut found = vec![[const { Vec::new() }; 3]; sides.len()];
         for _ in 0..repetitions {
             // In turns, so that other load on the machine disturbs all sides alike.
-            for (at, (engine, size)) in sides.iter().enumerate() {
+            for (side, (engine, size)) in found.iter_mut().zip(&sides) {
                 rec.note_at(REPLICAS.at(&[("model", &job.model), ("engine", engine), ("p", size)]));
                 if *engine == "alone" {
-                    rates[at].push(rate(&job.alone(&data)?));
+                    side[0].push(rate(&job.alone(&data)?));
                     continue;
                 }
                 let (outcome, spent) = job.ranks(engine, *size, &data)?;
-                rates[at].push(rate(&outcome));
-                parts[at][0].push(spent.compute / spent.steps as f64);
-                parts[at][1].push(spent.sum / spent.steps as f64);
+                side[0].push(rate(&outcome));
+                side[1].push(spent.compute / spent.steps as f64);
+                side[2].push(spent.sum / spent.steps as f64);
             }
         }
         for (at, (engine, size)) in sides.iter().enumerate() {
             let list: ParamList =
                 &[("model", &job.model), ("batch", &job.batch), ("engine", engine), ("p", size)];
-            let mine = Samples(rates[at].clone());
-            rec.record(REPLICAS.at(list), mine.clone());
-            let step = mine.map(|rate| job.batch as f64 / rate);
-            rec.record(STEP.at(list), step);
+            let [mine, compute, sum] = found[at].clone().map(Samples);
             let first = sides.iter().position(|side| *side == (*engine, 1)).unwrap_or(0);
-            let ratios = rates[at].iter().zip(&rates[first]).map(|(rate, one)| rate / one);
-            rec.record(SPEEDUP.at(list), Samples(ratios.collect()));
-            let [compute, sum] = parts[at].clone().map(Samples);
+            let one = Samples(found[first][0].clone());
+            rec.record(REPLICAS.at(list), mine.clone());
+            rec.record(STEP.at(list), mine.clone().map(|rate| job.batch as f64 / rate));
+            rec.record(SPEEDUP.at(list), mine.paired(&one, |rate, one| rate / one));
             if *engine != "alone" {
                 rec.record(COMPUTE.at(list), compute);
                 rec.record(SUM.at(list), sum);

@@ -13,14 +13,7 @@ use crate::split::{
     wire::{Cost, Wire},
     zero::{Level, Sharded, predicted},
 };
-use crate::{
-    comm::counting::Counting,
-    communicator::Communicator,
-    error::{Error, Result},
-    point_to_point::PointToPoint,
-    rank::Rank,
-    threads,
-};
+use crate::{Communicator, Error, PointToPoint, Result, comm::counting::Counting, threads};
 use backprop::{
     adam::Adam, order::order as shuffled, random::SplitMix64, sgd::Sgd, train::Examples,
 };
@@ -346,35 +339,26 @@ const MICRO_ROWS: usize = 64;
 /// What a stage of the slow device takes, forward; backward takes twice as long.
 const PACE: f64 = 4e-3;
 
-/// Where a pipeline runs: on this CPU as fast as it can, or on devices that take a given time.
-pub const DEVICES: [&str; 3] = ["cpu", "equal", "unequal"];
-
-/// The stages of a pipeline that can be measured on each of [`DEVICES`]: on the CPU there must be a core for each.
-fn stages_of(device: &str) -> &'static [usize] {
-    if device == "cpu" { &[2] } else { &[2, 4] }
-}
-
-/// Forward and backward seconds of each stage of a slow device. An unequal one has a first stage of twice the work.
-fn paces(device: &str, stages: usize) -> Vec<Pace> {
-    let pace = |factor: f64| Pace { forward: factor * PACE, backward: 2.0 * factor * PACE };
-    (0..stages)
-        .map(|stage| match device {
-            "cpu" => Pace::default(),
-            "unequal" if stage == 0 => pace(2.0),
-            _ => pace(1.0),
-        })
-        .collect()
-}
+/// Where a pipeline runs: on this CPU as fast as it can, or on devices that take a given time; the width of its layers, enough
+/// work to measure on the CPU, and next to none where the pace is given; its numbers of stages, on the CPU with a core for
+/// each; and how slow the first stage and the others are.
+const DEVICES: [(&str, usize, &[usize], [f64; 2]); 3] = [
+    ("cpu", 512, &[2], [0.0, 0.0]),
+    ("equal", 16, &[2, 4], [1.0, 1.0]),
+    ("unequal", 16, &[2, 4], [2.0, 1.0]),
+];
 
 fn pipeline(rec: &mut Recorder) -> Result<()> {
     let mut random = SplitMix64::new(7);
     let repeats = if rec.budget == Budget::Full { 7 } else { 3 };
-    for device in DEVICES {
-        // Enough work to measure on the CPU; next to none where the pace is given.
-        let width = if device == "cpu" { 512 } else { 16 };
-        let sizes = vec![width; 5];
-        let job = Job { sizes, seed: 1, rule: RULES[0] };
-        for &stages in stages_of(device) {
+    for (device, width, stages, slow) in DEVICES {
+        let job = Job { sizes: vec![width; 5], seed: 1, rule: RULES[0] };
+        let pace = |stage: usize| {
+            let forward = slow[stage.min(1)] * PACE;
+            Pace { forward, backward: 2.0 * forward }
+        };
+        for &stages in stages {
+            let paces: Vec<_> = (0..stages).map(pace).collect();
             for micros in MICROS {
                 let rows = MICRO_ROWS * micros;
                 let batch = Batch {
@@ -389,9 +373,8 @@ fn pipeline(rec: &mut Recorder) -> Result<()> {
                         ("schedule", &schedule.name()),
                     ];
                     rec.note_at(PIPELINE.at(list));
-                    let paces = paces(device, stages);
                     let runs = piped(&job, &batch, (schedule, micros), &paces, repeats)?;
-                    waited(rec, list, &runs, (schedule, stages, micros))?;
+                    waited(rec, list, &runs, (schedule, stages, micros, width))?;
                 }
             }
         }
@@ -441,7 +424,7 @@ fn waited(
     rec: &mut Recorder,
     list: ParamList,
     runs: &[Piped],
-    (schedule, stages, micros): (Schedule, usize, usize),
+    (schedule, stages, micros, width): (Schedule, usize, usize, usize),
 ) -> Result<()> {
     let mean = |shares: Vec<f64>| shares.iter().sum::<f64>() / shares.len() as f64;
     let measured = runs.iter().map(|(slots, _)| mean(idle(slots, stages))).collect();
@@ -464,7 +447,6 @@ fn waited(
     rec.record(KEPT.at(list), bytes(peak));
     // The first stage keeps the input of each of its layers, for each micro-batch that waits.
     let layers = 4 / stages;
-    let width = if list.iter().any(|(_, v)| v.to_string() == "cpu") { 512 } else { 16 };
     let kept = peak_kept(&orders[0]) * MICRO_ROWS * width * layers;
     rec.record(KEPT_PREDICTED.at(list), bytes(kept));
     Ok(())
@@ -564,9 +546,7 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
         let planned = overlap::predict(&layers, bytes, cost, RANKS);
         rec.record(OVERLAP_PREDICTED.at(list), Samples::one(planned));
         let last = wire * BUCKETS.len() + BUCKETS.len() - 1;
-        let pairs = took(last).0.into_iter().zip(took(side).0);
-        let gain = Samples(pairs.map(|(without, with)| without / with).collect());
-        rec.record(GAIN.at(list), gain);
+        rec.record(GAIN.at(list), took(last).paired(&took(side), |without, with| without / with));
     }
     Ok(())
 }
@@ -575,7 +555,6 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
 fn one_step(job: &Job, batch: &Batch, cost: Cost, bucket: usize, ranks: usize) -> Result<Times> {
     let together = Barrier::new(ranks);
     let times = threads::run(ranks, |comm| {
-        let rank = comm.rank();
         let mut model = job.model()?;
         let mut update = Update::new(job.rule, model.parameters().len());
         let comms = CommThread::open(Wire::new(comm, cost))?;
@@ -584,10 +563,9 @@ fn one_step(job: &Job, batch: &Batch, cost: Cost, bucket: usize, ranks: usize) -
             together.wait();
             times = overlap::step(&mut model, &mut update, batch, (&comms, bucket))?.1;
         }
-        Ok((rank, times))
+        Ok(times)
     })?;
-    let first = times.into_iter().find(|(rank, _)| *rank == Rank(0));
-    first.map(|(_, times)| times).ok_or_else(|| {
+    times.into_iter().next().ok_or_else(|| {
         Error::Config("with no rank there is nothing to time; take one at least".into())
     })
 }

@@ -26,6 +26,8 @@ pub fn tables() -> Vec<Table> {
 
 /// How many ranks the figures show.
 const P: usize = 4;
+/// The marks of their axis, in KiB.
+const TICKS: [f64; 6] = [1.0 / 16.0, 1.0, 16.0, 256.0, 4096.0, 65536.0];
 /// The ways that have a line of their own.
 const SHOWN: [Algorithm; 3] = [Algorithm::Naive, Algorithm::Tree, Algorithm::Ring];
 
@@ -72,14 +74,7 @@ fn draw(records: &Records, engine: &str) -> Result<Drawing> {
     let off = Samples(off);
     let ratio = |log: f64| Unit::Ratio.format(log.exp());
     let plot = LinePlot {
-        x: Axis::new("buffer on each rank (KiB)", Scale::Log).ticks([
-            1.0 / 16.0,
-            1.0,
-            16.0,
-            256.0,
-            4096.0,
-            65536.0,
-        ]),
+        x: Axis::new("buffer on each rank (KiB)", Scale::Log).ticks(TICKS),
         y: Axis::new("time of an all-reduce (ms)", Scale::Log),
         series,
         limits,

@@ -10,6 +10,7 @@ use lab::{
     drawing::{Limits, Lines},
     key::Quantity,
     plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
+    record::Value,
     table::Grid,
     units::scientific,
 };
@@ -30,10 +31,6 @@ pub fn tables() -> Vec<Table> {
         Table { key: CLAIMS.name, make: table_claims },
         Table { key: PIPELINE.name, make: table_pipeline },
     ]
-}
-
-fn heads<const N: usize>(heads: [&str; N]) -> Vec<String> {
-    heads.map(str::to_owned).into()
 }
 
 /// A difference, formatted: zero in words, and few are near 1.
@@ -91,7 +88,7 @@ fn table_equality(records: &Records) -> Result<TableData> {
         caption: "The from-scratch network 784-64-48-32-10 after 20 steps on batches of 97 images: the largest \
                   difference of any parameter from one device, and the loss of the last batch."
             .into(),
-        head: heads(["way", "ranks", "momentum", "Adam", "loss (Adam)"]),
+        head: ["way", "ranks", "momentum", "Adam", "loss (Adam)"].map(str::to_owned).into(),
         rows: rows.collect::<Result<_>>()?,
     })
 }
@@ -137,33 +134,31 @@ fn draw_claims(records: &Records) -> Result<Drawing> {
 }
 
 fn table_claims(records: &Records) -> Result<TableData> {
-    let mut all: Vec<(String, &str, usize)> = Vec::new();
-    for (how, ..) in HABITS {
-        let ranks = RANKS.into_iter().filter(|ranks| how == "same" || *ranks > 1);
-        all.extend(ranks.map(|ranks| (habit(how).to_owned(), how, ranks)));
-    }
-    all.push(("the layers, split".into(), "layers", 2));
-    all.push(("the products, split".into(), "tensor", 2));
-    let rows = all.into_iter().map(|(name, how, ranks)| {
-        let of = |key: Key| records.get(key.at(&[("how", &how), ("ranks", &ranks)]));
-        let accuracy = of(CLAIMS)?;
-        let spread = [accuracy.low, accuracy.high].map(|share| Unit::Share.format(share));
-        Ok(vec![
-            name,
-            ranks.to_string(),
-            of(CLAIMED_STEPS)?.text(),
-            accuracy.text(),
-            spread.join(" to "),
-            of(READ_DIFFERENTLY)?.text(),
-        ])
+    let habits = HABITS.into_iter().flat_map(|(how, ..)| {
+        let ranks = RANKS.into_iter().filter(move |ranks| how == "same" || *ranks > 1);
+        ranks.map(move |ranks| (habit(how), how, ranks))
     });
-    Ok(TableData {
-        caption: "Three epochs of MNIST from five seeds: the median test accuracy, its quartiles, and how many of the \
-                  10,000 test images are classified differently from one device with the same seed."
-            .into(),
-        head: heads(["what is split", "ranks", "steps", "accuracy", "quartiles", "classified differently"]),
-        rows: rows.collect::<Result<_>>()?,
-    })
+    let models =
+        [("the layers, split", "layers", 2), ("the products, split", "tensor", 2)].into_iter();
+    let of = |key: Key| {
+        move |(_, how, ranks): &(&str, &str, usize)| key.at(&[("how", how), ("ranks", ranks)])
+    };
+    let quartiles = |row: &_| {
+        let ends = |accuracy: &Value| [accuracy.low, accuracy.high].map(|x| Unit::Share.format(x));
+        records.get(of(CLAIMS)(row)).map_or("–".to_owned(), |found| ends(found).join(" to "))
+    };
+    Grid::new(habits.chain(models))
+        .column("what is split", |(name, ..)| *name)
+        .column("ranks", |(.., ranks)| ranks.to_string())
+        .column("steps", of(CLAIMED_STEPS))
+        .column("accuracy", of(CLAIMS))
+        .column("quartiles", quartiles)
+        .column("classified differently", of(READ_DIFFERENTLY))
+        .table(
+            records,
+            "Three epochs of MNIST from five seeds: the median test accuracy, its quartiles, and how many of the \
+             10,000 test images are classified differently from one device with the same seed.",
+        )
 }
 
 /// A value of the pipeline's records.
