@@ -368,17 +368,14 @@ impl Market {
 
 /// Whether a text is a day: `2026-08-22`.
 fn is_date(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let [year, month, day] = parts[..] else { return false };
-    let number = |part: &str, digits: usize| {
-        (part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()))
-            .then(|| part.parse::<u32>().unwrap_or(0))
+    let digit = |(at, byte): (usize, u8)| {
+        if [4, 7].contains(&at) { byte == b'-' } else { byte.is_ascii_digit() }
     };
-    let (Some(year), Some(month), Some(day)) = (number(year, 4), number(month, 2), number(day, 2))
-    else {
-        return false;
-    };
-    (2000..2100).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day)
+    text.len() == 10
+        && text.bytes().enumerate().all(digit)
+        && ("2000".."2100").contains(&&text[..4])
+        && ("01"..="12").contains(&&text[5..7])
+        && ("01"..="31").contains(&&text[8..])
 }
 
 #[cfg(test)]

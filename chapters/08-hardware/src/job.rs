@@ -1,10 +1,7 @@
 //! A training run, counted before it starts: operations, bytes, kernels and steps.
 
 use crate::{Error, Result, cards::Format};
-use backprop::{
-    count::{Counts, Layer, Model},
-    fits::{Bytes, Moves},
-};
+use backprop::count::{Counts, Layer, Model};
 use serde::Serialize;
 use training::{Settings, config};
 
@@ -143,13 +140,6 @@ impl Job {
     }
 }
 
-/// The bytes of chapter 3's counter for the same step, to check [`Job::memory`].
-#[doc(hidden)]
-pub fn counted(model: &Model, batch: u64) -> Result<u64> {
-    let bytes = Bytes::of(&model.count()?, batch, Moves::Adam);
-    Ok(bytes.weights + bytes.gradients + bytes.optimizer + bytes.activations)
-}
-
 /// Chapter 4's residual network, described: its convolutions, without the shortcuts.
 fn resnet() -> Model {
     let conv = |channels, size| Layer::Conv { channels, size, stride: 1, padding: size / 2 };
@@ -198,6 +188,7 @@ fn transformer(batch: u64, examples: u64) -> Result<Job> {
 #[allow(clippy::float_cmp)] // Whole numbers: nothing rounds.
 mod tests {
     use super::*;
+    use backprop::fits::{Bytes, Moves};
     use training::Model as Trained;
 
     #[test]
@@ -236,7 +227,9 @@ mod tests {
         for (name, batch) in [("mlp", 32), ("vgg16", 64), ("784-512-10", 1)] {
             let model = Model::named(name).unwrap();
             let found = Job::of(&model, batch, 1).unwrap().memory(Format::F32);
-            assert_eq!(found, counted(&model, batch).unwrap() as f64, "{name}");
+            let bytes = Bytes::of(&model.count().unwrap(), batch, Moves::Adam);
+            let all = bytes.weights + bytes.gradients + bytes.optimizer + bytes.activations;
+            assert_eq!(found, all as f64, "{name}");
         }
     }
 

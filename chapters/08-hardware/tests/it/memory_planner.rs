@@ -8,7 +8,7 @@ use hardware::Market;
 use lab::testing;
 use multi_gpu::plan::{
     cards::Card,
-    model::{Precision, Transformer, Workload},
+    model::{Block, Precision, Transformer, Workload},
     search::{Question, one},
     split::{Memory, Split},
 };
@@ -42,11 +42,9 @@ const CARDS: [&str; 10] = [
 
 /// What the page has to know of a model.
 fn summary(work: &Workload) -> Value {
-    let most = |of: fn(&multi_gpu::plan::model::Block) -> f64| {
-        work.blocks.iter().map(of).fold(0.0, f64::max)
-    };
-    let sum =
-        |of: fn(&multi_gpu::plan::model::Block) -> f64| work.blocks.iter().map(of).sum::<f64>();
+    let each = |of: fn(&Block) -> f64| work.blocks.iter().map(of);
+    let most = |of| each(of).fold(0.0, f64::max);
+    let sum = |of| each(of).sum::<f64>();
     json!({
         "parameters": sum(|b| b.parameters),
         "inputs": sum(|b| b.input),
