@@ -1,7 +1,7 @@
 //! Bytes as the bits of numbers: what carries numbers also carries settings and checkpoints. They are not computed
 //! with.
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// The most bytes that travel at once.
 const MOST: u64 = 1 << 32;

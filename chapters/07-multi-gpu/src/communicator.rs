@@ -2,11 +2,8 @@
 
 pub use crate::rank::part_of;
 use crate::{
-    bytes,
+    PointToPoint, Rank, Result, bytes,
     comm::{ring, tree},
-    error::Result,
-    point_to_point::PointToPoint,
-    rank::Rank,
 };
 use training::ready::Place;
 

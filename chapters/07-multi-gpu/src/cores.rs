@@ -1,6 +1,6 @@
 //! A core for each rank, as `mpirun --bind-to core` gives one to each process.
 
-use crate::rank::Rank;
+use crate::Rank;
 #[cfg(target_os = "linux")]
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 

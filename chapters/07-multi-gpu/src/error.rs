@@ -1,6 +1,6 @@
 //! What can go wrong between devices, each as one sentence with the way out.
 
-use crate::rank::Rank;
+use crate::Rank;
 
 /// A `Result` whose error is [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -27,4 +27,4 @@ pub use communicator::Communicator;
 pub use error::{Error, Result};
 pub use measured::chapter;
 pub use point_to_point::PointToPoint;
-pub use rank::Rank;
+pub use rank::{Rank, part_of};

@@ -1,9 +1,6 @@
 //! What a device can do: send numbers to another one, and receive them.
 
-use crate::{
-    error::{Error, Result},
-    rank::Rank,
-};
+use crate::{Error, Rank, Result};
 use std::time::Duration;
 
 /// How long the ranks of a library (MPI, NCCL) wait for each other before they report it.

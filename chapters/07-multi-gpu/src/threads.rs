@@ -1,11 +1,6 @@
 //! The first engine: ranks are threads of one process, and messages go through channels.
 
-use crate::{
-    communicator::Communicator,
-    error::{Error, Result},
-    point_to_point::{PointToPoint, other_length},
-    rank::Rank,
-};
+use crate::{Communicator, Error, PointToPoint, Rank, Result, point_to_point::other_length};
 use std::{
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     thread,

@@ -1,7 +1,7 @@
 //! The ways to an all-reduce, by name: what they cost, and which one a message should take.
 
 use super::{cost::AlphaBeta, naive, ring, tree};
-use crate::{error::Result, point_to_point::PointToPoint};
+use crate::{PointToPoint, Result};
 
 lab::named! {
     /// A way to sum over all ranks.
@@ -61,8 +61,8 @@ impl Algorithm {
 mod tests {
     use super::*;
     use crate::{
+        Rank,
         comm::counting::{Counting, Traffic},
-        rank::Rank,
         threads,
     };
 

@@ -1,11 +1,7 @@
 //! What a message and an all-reduce take, on any engine.
 
 use super::algorithm::Algorithm;
-use crate::{
-    communicator::Communicator,
-    error::Result,
-    rank::{Rank, part_of},
-};
+use crate::{Communicator, Rank, Result, part_of};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! How much is sent: a communicator that counts the messages of another one.
 
 use super::cost::rounds;
-use crate::{communicator::Communicator, error::Result, point_to_point::PointToPoint, rank::Rank};
+use crate::{Communicator, PointToPoint, Rank, Result};
 
 /// Messages that a rank has sent and received, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,11 +2,8 @@
 //! a checkpoint.
 
 use crate::{
-    comm::nccl::Nccl,
-    communicator::{Communicator, InPlace},
-    error::{Error, Result},
-    point_to_point::{PointToPoint, Watch},
-    rank::Rank,
+    Communicator, Error, PointToPoint, Rank, Result, comm::nccl::Nccl, communicator::InPlace,
+    point_to_point::Watch,
 };
 use cpu_gpu::gpu::cuda::id;
 use lab::Device;

@@ -8,10 +8,8 @@
 //! (nonblocking collectives) and 8.3 (errors).
 
 use crate::{
-    communicator::Communicator,
-    error::{Error, Result},
-    point_to_point::{PATIENCE, PointToPoint},
-    rank::{Rank, part_of},
+    Communicator, Error, PointToPoint, Rank, Result, part_of,
+    point_to_point::{PATIENCE, other_length},
 };
 use mpi::{
     Threading,
@@ -193,10 +191,7 @@ impl Mpi {
         if got == wanted {
             return Ok(());
         }
-        Err(Error::Config(format!(
-            "rank {from} sent {got} numbers where rank {} waits for {wanted}; all ranks must run the same program",
-            self.rank
-        )))
+        Err(other_length((from, got), (self.rank, wanted)))
     }
 }
 

@@ -1,10 +1,6 @@
 //! Everything to rank 0 and back: the obvious collectives.
 
-use crate::{
-    error::Result,
-    point_to_point::PointToPoint,
-    rank::{Rank, part_of},
-};
+use crate::{PointToPoint, Rank, Result};
 
 /// All ranks but one.
 fn others(size: usize, but: Rank) -> impl Iterator<Item = Rank> {
@@ -60,40 +56,5 @@ where
     C: PointToPoint + ?Sized,
 {
     reduce(comm, Rank(0), data)?;
-    broadcast(comm, Rank(0), data)
-}
-
-/// Rank r gets part r of the sum over all ranks, by way of rank 0.
-///
-/// # Errors
-/// Those of [`PointToPoint`].
-pub fn reduce_scatter<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
-where
-    C: PointToPoint + ?Sized,
-{
-    reduce(comm, Rank(0), data)?;
-    let (len, size, me) = (data.len(), comm.size(), comm.rank());
-    if me != Rank(0) {
-        return comm.receive(Rank(0), &mut data[part_of(len, me, size)]);
-    }
-    others(size, me).try_for_each(|to| comm.send(to, &data[part_of(len, to, size)]))
-}
-
-/// Every rank gets part r of rank r's numbers, by way of rank 0.
-///
-/// # Errors
-/// Those of [`PointToPoint`].
-pub fn all_gather<C>(comm: &mut C, data: &mut [f32]) -> Result<()>
-where
-    C: PointToPoint + ?Sized,
-{
-    let (len, size, me) = (data.len(), comm.size(), comm.rank());
-    if me == Rank(0) {
-        for from in others(size, me) {
-            comm.receive(from, &mut data[part_of(len, from, size)])?;
-        }
-    } else {
-        comm.send(Rank(0), &data[part_of(len, me, size)])?;
-    }
     broadcast(comm, Rank(0), data)
 }

@@ -4,11 +4,7 @@
 //! Distributed Computing 69 (2009).
 
 use super::naive::add;
-use crate::{
-    error::Result,
-    point_to_point::PointToPoint,
-    rank::{Rank, part_of},
-};
+use crate::{PointToPoint, Rank, Result, part_of};
 use std::ops::Range;
 
 // ANCHOR: step

@@ -4,7 +4,7 @@
 //! Journal of High Performance Computing Applications 19 (2005), sections 4.2 and 4.5.
 
 use super::naive::add;
-use crate::{error::Result, point_to_point::PointToPoint, rank::Rank};
+use crate::{PointToPoint, Rank, Result};
 
 /// Distances between partners: 1, 2, 4, … below `size`.
 fn distances(size: usize) -> impl DoubleEndedIterator<Item = usize> {

@@ -2,10 +2,7 @@
 //! of what can be bought and rented.
 
 use super::network::Network;
-use crate::{
-    comm::cost::AlphaBeta,
-    error::{Error, Result},
-};
+use crate::{Error, Result, comm::cost::AlphaBeta};
 use serde::Serialize;
 
 /// What a planner has to know of a card and of its links.

@@ -122,17 +122,6 @@ mod tests {
     }
 
     #[test]
-    fn one_island_is_a_plain_ring() {
-        let link = AlphaBeta { alpha: 3e-6, beta: 1.0 / 400e9 };
-        for route in Route::ALL {
-            let time = network(8, 1.0).all_reduce(route, 8e9, 8);
-            let by_hand = 14.0 * link.alpha + 2.0 * 7.0 / 8.0 * 8e9 * link.beta;
-            assert!((time - by_hand).abs() < 1e-12 * by_hand);
-            assert_eq!(network(8, 1.0).all_reduce(route, 8e9, 1), 0.0);
-        }
-    }
-
-    #[test]
     fn a_shared_adapter_is_as_much_slower_as_there_are_cards_behind_it() {
         for route in Route::ALL {
             let own = network(8, 1.0).all_reduce(route, 1e12, 64);
@@ -154,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn more_bytes_never_take_less_and_islands_of_one_are_flat(
+        fn more_bytes_never_take_less_and_one_island_or_islands_of_one_are_a_ring(
             bytes in 0.0_f64..1e10, p in 1_usize..5000, island in 1_usize..17,
         ) {
             let net = network(island, 1.0);
@@ -163,6 +152,11 @@ mod tests {
                 prop_assert!(time.is_finite() && time >= 0.0);
                 prop_assert!(net.all_reduce(route, 2.0 * bytes + 1.0, p) >= time);
                 prop_assert!(net.fastest(bytes, p) <= time);
+            }
+            let one = network(p, 1.0);
+            for found in Route::ALL.map(|route| one.all_reduce(route, bytes, p)) {
+                let ring = one.inside.ring(bytes, p);
+                prop_assert!((found - ring).abs() <= 1e-9 * ring);
             }
             let flat = Network::flat(net.between);
             let ring = net.between.ring(bytes, p);

@@ -8,7 +8,7 @@ use super::{
     simulate::{Buckets, Job, Layer},
     split::{Estimate, Split},
 };
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use backprop::{count::Model, fits::Moves};
 
 /// A cluster and a model trained on more and more of it.

@@ -6,7 +6,7 @@ use super::{
     search::{self, Plan, Question},
     split::Estimate,
 };
-use crate::error::Result;
+use crate::Result;
 use backprop::fits::Moves;
 use lab::Unit;
 use std::fmt::Write as _;

@@ -5,7 +5,7 @@ use super::{
     model::Workload,
     split::{self, Estimate, Split},
 };
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use serde::Serialize;
 
 /// What to plan for.

@@ -6,7 +6,7 @@ use super::{
     published,
     simulate::{Buckets, Job, Step},
 };
-use crate::error::Result;
+use crate::Result;
 use backprop::fits::Moves;
 use std::sync::OnceLock;
 

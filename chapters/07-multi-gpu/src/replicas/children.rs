@@ -1,10 +1,7 @@
 //! Processes that one has started, as ranks that train together. While rank 0 of a machine waits for its own, it sees when one
 //! ends or is stopped.
 
-use crate::{
-    error::{Error, Result},
-    rank::Rank,
-};
+use crate::{Error, Rank, Result};
 use std::{
     io,
     ops::Range,

@@ -6,9 +6,8 @@
 //! run it on your own machines.
 
 use crate::{
-    error::{Error, Result},
+    Error, Rank, Result,
     point_to_point::LOOK,
-    rank::Rank,
     replicas::frame::{Failure, Frame},
 };
 use std::{
@@ -85,7 +84,7 @@ pub struct Detector {
     /// Where the numbers of each go that has not come yet.
     senders: Mutex<Vec<Option<Sender<Vec<f32>>>>>,
     /// Where each listens, once rank 0 has sent it.
-    roster: OnceLock<Vec<SocketAddr>>,
+    pub roster: OnceLock<Vec<SocketAddr>>,
 }
 
 impl Detector {
@@ -97,16 +96,6 @@ impl Detector {
     /// The connection to a rank; none before it has come.
     pub fn line(&self, rank: Rank) -> Option<&Mutex<TcpStream>> {
         self.lines.get(rank.0)?.get()
-    }
-
-    /// The first rank after this one that has not come.
-    pub fn missing(&self) -> Option<Rank> {
-        (self.rank.0 + 1..self.size()).map(Rank).find(|rank| self.line(*rank).is_none())
-    }
-
-    /// Where each listens, once rank 0 has sent it.
-    pub fn roster(&self) -> Option<&[SocketAddr]> {
-        self.roster.get().map(Vec::as_slice)
     }
 
     /// This rank is now watched, on its connection.

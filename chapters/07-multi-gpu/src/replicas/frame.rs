@@ -1,7 +1,7 @@
 //! What processes send to each other: frames, each a length and a header that serde writes. Behind the header of a
 //! message come its numbers. Nothing that comes makes a rank take more memory than really comes.
 
-use crate::{error::Error, rank::Rank};
+use crate::{Error, Rank};
 use serde::{Deserialize, Serialize};
 use std::{
     io::{self, Read},

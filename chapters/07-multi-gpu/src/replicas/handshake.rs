@@ -1,11 +1,7 @@
 //! Before the first step, every rank shows its setup: its program, its data and its settings. Ranks
 //! that differ would not fail. They would train a wrong model.
 
-use crate::{
-    communicator::Communicator,
-    error::{Error, Result},
-    rank::Rank,
-};
+use crate::{Communicator, Error, Rank, Result};
 use lab::data::DataSet;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -1,17 +1,13 @@
 //! Starts a run of many ranks, each in its way.
 
-use crate::{
-    communicator::Communicator,
-    error::{Error, Result},
-    rank::Rank,
-    replicas::{
-        children::Children,
-        detector::Limits,
-        member::{HUB, Launcher, Member},
-        run::{Reached, device_of, train_rank, train_threads},
-        tcp::Tcp,
-    },
+use crate::replicas::{
+    children::Children,
+    detector::Limits,
+    member::{HUB, Launcher, Member},
+    run::{Reached, device_of, train_rank, train_threads},
+    tcp::Tcp,
 };
+use crate::{Communicator, Error, Rank, Result};
 use lab::data::DataSet;
 use std::{
     env,

@@ -1,11 +1,7 @@
 //! How ranks come to be: threads of this process, processes that this one starts, processes that were started on
 //! several machines, or MPI's.
 
-use crate::{
-    error::{Error, Result},
-    rank::Rank,
-    replicas::run::threads_each,
-};
+use crate::{Error, Rank, Result, replicas::run::threads_each};
 
 /// Which rank a process is, if it was started as one.
 pub const RANK: &str = "THROUGHPUT_RANK";
@@ -171,9 +167,8 @@ impl Launcher {
         };
         let number = |name: &str| {
             let text = text(name)?;
-            let parsed = text.parse::<usize>();
-            parsed
-                .map_err(|_| Error::Config(format!("{name} must be a whole number, not `{text}`")))
+            let none = |_| Error::Config(format!("{name} must be a whole number, not `{text}`"));
+            text.parse::<usize>().map_err(none)
         };
         if variable(RANK).is_some() {
             let (rank, size) = (number(RANK)?, not_too_many(number(RANKS)?, RANKS)?);
@@ -250,11 +245,15 @@ impl Launcher {
 mod tests {
     use super::*;
 
-    fn choose(variables: &[(&str, &str)], replicas: Option<usize>, processes: bool) -> String {
-        let variable = |name: &str| {
+    /// Reads these variables.
+    fn of(variables: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> {
+        move |name| {
             variables.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned())
-        };
-        match Launcher::choose(variable, replicas, processes) {
+        }
+    }
+
+    fn choose(variables: &[(&str, &str)], replicas: Option<usize>, processes: bool) -> String {
+        match Launcher::choose(of(variables), replicas, processes) {
             Ok(launcher) => format!("{launcher:?}"),
             Err(error) => error.to_string(),
         }
@@ -262,12 +261,16 @@ mod tests {
 
     #[test]
     fn the_way_follows_from_environment_and_options() {
-        assert_eq!(choose(&[], None, false), "None");
-        assert_eq!(choose(&[], Some(1), false), "None");
-        assert_eq!(choose(&[], Some(4), false), "Some(Threads(4))");
-        assert_eq!(choose(&[], Some(4), true), "Some(Processes(4))");
-        assert!(choose(&[], Some(0), false).contains("--replicas"));
-        assert!(choose(&[], None, true).contains("--replicas"));
+        for (replicas, processes, wanted) in [
+            (None, false, "None"),
+            (Some(1), false, "None"),
+            (Some(4), false, "Some(Threads(4))"),
+            (Some(4), true, "Some(Processes(4))"),
+            (Some(0), false, "--replicas must be at least 1"),
+            (None, true, "--processes needs --replicas with a number from 2"),
+        ] {
+            assert_eq!(choose(&[], replicas, processes), wanted);
+        }
         // A process that was started as a rank is that rank, whatever the options.
         let own = Member::here(2, 3, "10.0.0.1:7000");
         let told = own.variables();
@@ -284,13 +287,9 @@ mod tests {
 
     /// Whether these variables are those of one process, or who is said to have started more.
     fn refused(variables: &[(&str, &str)]) -> Option<String> {
-        let of = |name: &str| {
-            let own = variables.iter().find(|(own, _)| *own == name);
-            own.map(|(_, value)| (*value).to_owned())
-        };
-        let said = alone(of, "a language model").err()?.to_string();
+        let said = alone(of(variables), "a language model").err()?.to_string();
         assert!(said.contains("a language model"), "{said}");
-        if !(cfg!(feature = "mpi") && of(MPI).is_some()) {
+        if !(cfg!(feature = "mpi") && of(variables)(MPI).is_some()) {
             let trained = choose(variables, Some(2), true);
             for way in ["--processes", "--features mpi", HUB, said.split(", and").next()?] {
                 assert!(trained.contains(way), "{way}: {trained}");

@@ -2,14 +2,11 @@
 //!
 //! A rank that has come is watched. A connection that does not identify itself as a rank delays no other.
 
-use crate::{
-    error::{Error, Result},
-    rank::Rank,
-    replicas::{
-        detector::Detector,
-        frame::{Failure, Frame, Hello, PROTOCOL},
-    },
+use crate::replicas::{
+    detector::Detector,
+    frame::{Failure, Frame, Hello, PROTOCOL},
 };
+use crate::{Error, Rank, Result};
 use std::{
     io::{self, Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs},
@@ -102,7 +99,8 @@ fn gather(listener: &TcpListener, detector: &Arc<Detector>, look: Look) -> Resul
     listener.set_nonblocking(true).map_err(failed)?;
     let mut roster = vec![listener.local_addr().map_err(failed)?; detector.size()];
     let ((send, come), begun) = (channel(), Instant::now());
-    while let Some(rank) = detector.missing() {
+    let others = (detector.rank.0 + 1..detector.size()).map(Rank);
+    while let Some(rank) = others.clone().find(|rank| detector.line(*rank).is_none()) {
         pause(detector, look)?;
         if begun.elapsed() > detector.limits.arrival {
             let seconds = detector.limits.arrival.as_secs_f64();
@@ -157,7 +155,7 @@ pub fn follow(hub: &str, detector: &Arc<Detector>, look: Look) -> Result<()> {
     };
     greet(0, line).map_err(failed)?;
     let roster = loop {
-        match detector.roster() {
+        match detector.roster.get() {
             Some(roster) => break roster,
             None => pause(detector, look)?, // rank 0 lives, and knows how long to wait
         }

@@ -1,10 +1,8 @@
 //! One trainer for many devices: a rank's run, and runs of threads.
 
 use crate::{
+    Communicator, Error, Rank, Result,
     comm::gpus::over_nccl,
-    communicator::Communicator,
-    error::{Error, Result},
-    rank::Rank,
     replicas::{
         detector::lock,
         handshake::{Setup, shake},
@@ -271,38 +269,32 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_stopped_run_goes_on_with_any_number_of_ranks() {
-        let (base, data) = twenty_steps(Model::Mlp);
+    /// What a run of `before` ranks that was stopped comes to with `after`.
+    fn resumed(base: &Config, data: &DataSet, before: usize, after: usize) -> Outcome {
         let folder = tempfile::tempdir().unwrap();
-        let whole = alone(&base, &data, &mut Silent).unwrap();
-        for (before, after) in [(3, 2), (1, 3), (2, 1)] {
-            let run = folder.path().join(format!("{before}-{after}"));
-            let first = Config { run: Some(run.clone()), ..base.clone() };
-            stopped(before, &first, &data);
-            assert_eq!(Checkpoint::load(&run).unwrap().header.steps, 7);
-            let second = Config { start: Start::Resume, ..first };
-            let (outcome, spent) = train_threads(after, &second, &data, &mut Silent).unwrap();
-            assert_eq!(spent.steps, 20 - 7);
-            let far = largest(&outcome.weights, &whole.weights);
-            assert!(far < 1e-5, "{before} then {after} ranks: {far}");
-            assert_eq!(outcome.history.len(), 5);
-            assert!(run.join("model.safetensors").exists());
-        }
+        let run = folder.path().join("run");
+        let first = Config { run: Some(run.clone()), ..base.clone() };
+        stopped(before, &first, data);
+        assert_eq!(Checkpoint::load(&run).unwrap().header.steps, 7);
+        let second = Config { start: Start::Resume, ..first };
+        let (outcome, spent) = train_threads(after, &second, data, &mut Silent).unwrap();
+        assert_eq!((spent.steps, outcome.history.len()), (20 - 7, 5));
+        assert!(run.join("model.safetensors").exists());
+        outcome
     }
 
     #[test]
-    fn dropout_goes_on_bit_for_bit_with_as_many_ranks() {
+    fn a_stopped_run_goes_on_with_any_number_of_ranks() {
         let (base, data) = twenty_steps(Model::Mlp);
-        let settings = Settings { dropout: 0.5, ..base.settings };
-        let base = Config { settings, ..Config::default() };
-        let folder = tempfile::tempdir().unwrap();
-        let (whole, _) = train_threads(2, &base, &data, &mut Silent).unwrap();
-        let first = Config { run: Some(folder.path().join("run")), ..base };
-        stopped(2, &first, &data);
-        let second = Config { start: Start::Resume, ..first };
-        let (outcome, _) = train_threads(2, &second, &data, &mut Silent).unwrap();
-        assert!(outcome.weights == whole.weights);
+        let whole = alone(&base, &data, &mut Silent).unwrap();
+        for (before, after) in [(3, 2), (1, 3), (2, 1)] {
+            let far = largest(&resumed(&base, &data, before, after).weights, &whole.weights);
+            assert!(far < 1e-5, "{before} then {after} ranks: {far}");
+        }
+        // With dropout bit for bit, if there are as many ranks.
+        let with = config(Settings { dropout: 0.5, ..base.settings });
+        let (whole, _) = train_threads(2, &with, &data, &mut Silent).unwrap();
+        assert!(resumed(&with, &data, 2, 2).weights == whole.weights);
     }
 
     /// Mixed precision, with a factor that overflows in the first step of whoever has the larger gradients.

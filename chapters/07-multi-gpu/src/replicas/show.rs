@@ -1,7 +1,7 @@
 //! What the page's cells show: replicas against one device.
 
 use crate::{
-    error::Result,
+    Result,
     replicas::run::{in_own_pool, train_rank},
     split::equality::largest,
     threads,

@@ -6,10 +6,8 @@
 //! [`detector`](crate::replicas::detector)).
 
 use crate::{
-    communicator::Communicator,
-    error::{Error, Result},
-    point_to_point::{LOOK, PointToPoint, Watch, other_length},
-    rank::Rank,
+    Communicator, Error, PointToPoint, Rank, Result,
+    point_to_point::{LOOK, Watch, other_length},
     replicas::{
         detector::{Detector, Limits, Watching, is_late, lock},
         frame::{Failure, Frame},

@@ -1,7 +1,7 @@
 //! Who is slow? Every rank tells how long its own part of each step took; a rank that takes much longer than the others
 //! delays all of them, and is named.
 
-use crate::rank::Rank;
+use crate::Rank;
 use std::fmt;
 
 /// Steps that are judged together: one slow step means nothing.

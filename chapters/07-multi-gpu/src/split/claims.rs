@@ -7,11 +7,7 @@ use super::{
     job::{Batch, Job, Rule, Update},
     schedule::Schedule,
 };
-use crate::{
-    communicator::Communicator,
-    error::{Error, Result},
-    threads,
-};
+use crate::{Communicator, Error, Result, threads};
 use backprop::{
     mlp::Mlp,
     order::order,

@@ -4,11 +4,7 @@
 //! gradients, and each takes the same step. So the replicas stay equal, bit for bit, without ever being compared.
 
 use super::job::{Batch, Job, Trained, Update, not_empty, weighed_loss};
-use crate::{
-    communicator::Communicator,
-    error::Result,
-    rank::{Rank, part_of},
-};
+use crate::{Communicator, Rank, Result, part_of};
 use backprop::mlp::Mlp;
 
 /// What one rank adds to the gradient of the whole batch, in one flat buffer, and as its last number what it adds to

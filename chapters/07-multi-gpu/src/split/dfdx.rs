@@ -1,11 +1,7 @@
 //! Chapter 4's models, split: replicas of any of them, and the perceptron with a layer on each of two ranks.
 
 use super::job::{Batch, Trained, not_empty};
-use crate::{
-    communicator::Communicator,
-    error::{Error, Result},
-    rank::{Rank, part_of},
-};
+use crate::{Communicator, Error, Rank, Result, part_of};
 use dfdx::{
     losses::cross_entropy_with_logits_loss,
     nn::modules::{Linear, ReLU},

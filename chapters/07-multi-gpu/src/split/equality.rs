@@ -9,11 +9,7 @@ use super::{
     schedule::Schedule,
     zero::{self, Level},
 };
-use crate::{
-    communicator::Communicator,
-    error::{Error, Result},
-    threads,
-};
+use crate::{Communicator, Error, Result, threads};
 use backprop::{adam::Adam, train::Examples};
 
 /// A way to train on several ranks.
@@ -84,7 +80,8 @@ impl Strategy {
             Self::Data => data_parallel::train(job, batches, c),
             Self::Layers => layers::train(job, batches, c),
             Self::Pipeline(schedule, micros) => {
-                hybrid::pipeline(job, batches, (schedule, micros), c)
+                let grid = Grid { data: 1, stages: c.size(), tensor: 1 };
+                hybrid::train(job, batches, grid, (schedule, micros), c)
             }
             Self::Tensor => {
                 let grid = Grid { data: 1, stages: 1, tensor: c.size() };

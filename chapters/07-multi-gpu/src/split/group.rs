@@ -1,12 +1,7 @@
 //! Some of the ranks, as a communicator of their own.
 
-use crate::{
-    comm::{ring, tree},
-    communicator::Communicator,
-    error::{Error, Result},
-    point_to_point::PointToPoint,
-    rank::Rank,
-};
+use crate::comm::{ring, tree};
+use crate::{Communicator, Error, PointToPoint, Rank, Result};
 
 /// Some ranks of another communicator, numbered anew from 0. It is made where it is needed and costs nothing but a
 /// list: in a grid of ranks each one belongs to several groups, and speaks in one at a time.

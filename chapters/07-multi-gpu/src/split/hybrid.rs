@@ -8,11 +8,7 @@ use super::{
     schedule::{Schedule, order},
     stage::{Of, Stage},
 };
-use crate::{
-    communicator::Communicator,
-    error::{Error, Result},
-    rank::{Rank, part_of},
-};
+use crate::{Communicator, Error, Rank, Result, part_of};
 use backprop::mlp::Mlp;
 use std::time::Instant;
 
@@ -197,20 +193,6 @@ pub fn train(
     let steps = batches.iter().map(|batch| Ok(member.step(batch, since, comm)?.0));
     let losses = steps.collect::<Result<_>>()?;
     Ok(Trained { parameters: member.parameters(job, comm)?, losses })
-}
-
-/// Trains this rank's stage with this schedule. All ranks return the whole network.
-///
-/// # Errors
-/// As [`train`].
-pub fn pipeline(
-    job: &Job,
-    batches: &[Batch],
-    (schedule, micros): (Schedule, usize),
-    comm: &mut dyn Communicator,
-) -> Result<Trained> {
-    let grid = Grid { data: 1, stages: comm.size(), tensor: 1 };
-    train(job, batches, grid, (schedule, micros), comm)
 }
 
 #[cfg(test)]

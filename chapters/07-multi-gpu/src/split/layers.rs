@@ -8,7 +8,7 @@ use super::{
     job::{Batch, Job, Trained, Update, not_empty, weighed_loss},
     stage::{Of, Stage},
 };
-use crate::{communicator::Communicator, error::Result, rank::Rank};
+use crate::{Communicator, Rank, Result};
 use backprop::mlp::Mlp;
 
 /// One step: `stage` is this rank's part of the network. Returns the loss, which the last rank knows and tells.

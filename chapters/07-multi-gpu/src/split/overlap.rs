@@ -8,11 +8,7 @@ use super::{
     job::{Batch, Job, Trained, Update, not_empty, weighed_loss},
     wire::Cost,
 };
-use crate::{
-    communicator::Communicator,
-    error::{Error, Result},
-    rank::{Rank, part_of},
-};
+use crate::{Communicator, Error, Rank, Result, part_of};
 use backprop::{activation::relu_backward, dense::Dense, mlp::Mlp};
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
@@ -237,19 +233,6 @@ mod tests {
         // A wire that is slower than the computation is never free.
         let slow = [(1000, 1.0); 3];
         assert_eq!(predict(&slow, 0, cost, 2), 1.0 + 3.0 * 4002.0);
-    }
-
-    #[test]
-    fn a_line_sums_up_in_order_and_ends_with_its_owner() {
-        threads::run(3, |comm| {
-            let comms = CommThread::open(comm)?;
-            (0..20).for_each(|i| comms.send(vec![i as f32; i]));
-            for i in 0..20 {
-                assert_eq!(comms.sum()?, vec![3.0 * i as f32; i]);
-            }
-            Ok(())
-        })
-        .unwrap();
     }
 
     #[test]

@@ -7,11 +7,7 @@ use super::{
     schedule::{Direction, Slot, Work},
     stage::{Kept, Stage},
 };
-use crate::{
-    communicator::Communicator,
-    error::{Error, Result},
-    rank::{Rank, part_of},
-};
+use crate::{Communicator, Error, Rank, Result, part_of};
 use std::{
     collections::BTreeMap,
     thread,

@@ -4,7 +4,7 @@
 //! and others 2019, "`PipeDream`", and 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using
 //! Megatron-LM", section 2.2): as soon as a stage can go backward it does, so it keeps less.
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 lab::named! {
     /// In which order a stage does its work.

@@ -4,11 +4,7 @@ use super::{
     job::Update,
     tensor::{Block, Pair},
 };
-use crate::{
-    communicator::Communicator,
-    error::{Error, Result},
-    rank::{Rank, part_of},
-};
+use crate::{Communicator, Error, Rank, Result, part_of};
 use backprop::{
     activation::{relu, relu_backward},
     mlp::Mlp,

@@ -5,11 +5,7 @@
 //! and can apply the activation to them. The second is cut by rows: each rank's hidden units give a part of every
 //! output's sum, and one all-reduce adds the parts up. On the backward pass it is the same, the other way round.
 
-use crate::{
-    communicator::Communicator,
-    error::Result,
-    rank::{Rank, part_of},
-};
+use crate::{Communicator, Rank, Result, part_of};
 use backprop::{
     activation::{relu, relu_backward},
     dense::{Dense, Derivatives},
@@ -232,7 +228,7 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{comm::counting::Counting, point_to_point::PointToPoint, threads};
+    use crate::{PointToPoint, comm::counting::Counting, threads};
 
     #[test]
     fn two_layers_take_one_sum_forward_and_one_back() {

@@ -1,6 +1,6 @@
 //! A slow network between ranks that share a memory: every message waits for α + β·bytes.
 
-use crate::{communicator::Communicator, error::Result, point_to_point::PointToPoint, rank::Rank};
+use crate::{Communicator, PointToPoint, Rank, Result};
 use std::{thread, time::Duration};
 
 /// What a message costs.

@@ -6,11 +6,7 @@
 //! the parameters.
 
 use super::job::{Batch, Job, Trained, Update, not_empty, weighed_loss};
-use crate::{
-    communicator::Communicator,
-    error::Result,
-    rank::{Rank, part_of},
-};
+use crate::{Communicator, Rank, Result, part_of};
 use backprop::{
     activation::{relu, relu_backward},
     dense::Dense,
@@ -276,8 +272,8 @@ pub fn train(
 mod tests {
     use super::*;
     use crate::{
+        PointToPoint,
         comm::counting::Counting,
-        point_to_point::PointToPoint,
         split::job::{Rule, tests::batches},
         threads,
     };

@@ -133,11 +133,7 @@ fn ended(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
 }
 
 /// What all ranks but one report when they end, within the limit.
-fn last_words(ranks: &mut Children, but: Option<usize>) -> Vec<String> {
-    last_words_within(LIMIT, ranks, but)
-}
-
-fn last_words_within(limit: Duration, ranks: &mut Children, but: Option<usize>) -> Vec<String> {
+fn last_words(limit: Duration, ranks: &mut Children, but: Option<usize>) -> Vec<String> {
     let others = ranks.0.iter_mut().enumerate().filter(|(rank, _)| Some(*rank) != but);
     let words = others.map(|(rank, Started { process: child, .. })| {
         let status = ended(child, limit).unwrap_or_else(|| panic!("rank {rank} hangs"));
@@ -200,7 +196,7 @@ fn a_killed_rank_is_named_and_the_run_goes_on_with_fewer() {
         under_way(&run);
         thread::sleep(Duration::from_millis(dice(500)));
         ranks.0[victim].process.kill().unwrap();
-        for said in last_words(&mut ranks, Some(victim)) {
+        for said in last_words(LIMIT, &mut ranks, Some(victim)) {
             let named = format!("error: rank {victim} is gone: ");
             assert!(said.contains(&named), "rank {victim} was killed, and a rank says: {said}");
         }
@@ -243,7 +239,7 @@ fn a_child_that_is_lost_before_all_have_come_is_named() {
         let (_folder, run) = folder();
         let mut ranks = parent(&run, fate);
         // Six seconds of silence, and what a busy machine takes to start them; it was more than 30 s once.
-        let said = last_words_within(2 * LIMIT, &mut ranks, None).remove(0);
+        let said = last_words(2 * LIMIT, &mut ranks, None).remove(0);
         let errors = said.lines().filter(|line| line.starts_with("error: "));
         assert!(errors.clone().any(|line| line.contains(named)), "{fate}: {said}");
         // Who comes when rank 0 has already ended can't know more than that.
@@ -277,7 +273,7 @@ fn a_stopped_rank_is_silent_not_gone() {
     let mut ranks = start(3, &run, 1_000_000, false, &[]);
     under_way(&run);
     signal(&ranks.0[1].process, "STOP");
-    for said in last_words(&mut ranks, Some(1)) {
+    for said in last_words(LIMIT, &mut ranks, Some(1)) {
         assert!(said.contains("error: rank 1 has not answered for 6 s"), "{said}");
     }
     ranks.0[1].process.kill().unwrap();
@@ -324,7 +320,7 @@ fn a_rank_with_other_settings_or_data_is_refused() {
     ] {
         let (_folder, run) = folder();
         let mut ranks = start(3, &run, 3, false, &[(2, name, value)]);
-        for said in last_words(&mut ranks, None) {
+        for said in last_words(LIMIT, &mut ranks, None) {
             assert!(said.contains(why), "{said}");
         }
         assert!(fs::read_dir(&run).is_err(), "a refused run leaves nothing");
@@ -337,7 +333,7 @@ fn a_rank_that_fails_tells_its_reason() {
     let (_folder, run) = folder();
     fs::write(&run, b"a file where the folder should be").unwrap();
     let mut ranks = start(3, &run, 3, false, &[]);
-    for said in last_words(&mut ranks, None) {
+    for said in last_words(LIMIT, &mut ranks, None) {
         assert!(said.contains(run.to_str().unwrap()), "{said}");
     }
 }

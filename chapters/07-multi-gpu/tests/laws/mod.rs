@@ -38,11 +38,8 @@ pub fn hold<C: Communicator>(comm: &mut C, longest: usize) -> Result<Vec<f32>> {
         None => comm.all_reduce(data),
     };
     let ways: Vec<_> = Algorithm::ALL.into_iter().map(Some).chain([None]).collect();
-    let halves: [(Collective<C>, Collective<C>); 3] = [
-        (C::reduce_scatter, C::all_gather),
-        (naive::reduce_scatter, naive::all_gather),
-        (ring::reduce_scatter, ring::all_gather),
-    ];
+    let halves: [(Collective<C>, Collective<C>); 2] =
+        [(C::reduce_scatter, C::all_gather), (ring::reduce_scatter, ring::all_gather)];
     let reduces: [Rooted<C>; 2] = [naive::reduce, tree::reduce];
     let broadcasts: [Rooted<C>; 3] = [C::broadcast, naive::broadcast, tree::broadcast];
     for len in [0, 1, 2, 7, 8, 101, longest] {
