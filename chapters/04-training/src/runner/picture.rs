@@ -14,7 +14,7 @@ use crate::{
     },
 };
 use flate2::read::MultiGzDecoder;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, metadata::Orientation};
 use lab::{data::idx, files::open_regular};
 use std::{
     io::{Cursor, Read},
@@ -140,7 +140,10 @@ fn of_image(bytes: &[u8]) -> Result<Vec<Grey>, String> {
         ));
     }
     // A telephone stores how it was held next to the pixels.
-    let turned = decoder.orientation().map_err(|e| broken(e.to_string()))?;
+    let turned = match turned(bytes) {
+        Some(turned) => turned,
+        None => decoder.orientation().map_err(|e| broken(e.to_string()))?,
+    };
     let mut picture = DynamicImage::from_decoder(decoder).map_err(|e| broken(e.to_string()))?;
     picture.apply_orientation(turned);
     let picture = picture.into_luma_alpha8();
@@ -157,6 +160,29 @@ fn of_image(bytes: &[u8]) -> Result<Vec<Grey>, String> {
     };
     let transparent = picture.pixels().any(|pixel| pixel.0[1] < 255);
     Ok(if transparent { vec![on(1.0), on(0.0)] } else { vec![on(1.0)] })
+}
+
+/// How a PNG is to be turned, if its EXIF part says so: the decoder looks for that in a JPEG alone.
+fn turned(bytes: &[u8]) -> Option<Orientation> {
+    let mut rest = bytes.strip_prefix(b"\x89PNG\r\n\x1a\n")?;
+    let exif = loop {
+        let length = u32::from_be_bytes(*rest.first_chunk()?) as usize;
+        if rest.get(4..8)? == b"eXIf" {
+            break rest.get(8..8 + length)?;
+        }
+        rest = rest.get(12 + length..)?; // a length, a name, the data, a check sum
+    };
+    // A TIFF header, whose first two letters say in which order bytes are; then a list of entries.
+    let number = |at: usize, bytes: usize| {
+        let part = exif.get(at..at + bytes)?;
+        let add = |sum: usize, byte: &u8| (sum << 8) | usize::from(*byte);
+        let big = exif.starts_with(b"MM");
+        Some(if big { part.iter().fold(0, add) } else { part.iter().rev().fold(0, add) })
+    };
+    let list = number(4, 4)?;
+    let mut entries = (0..number(list, 2)?).map(|entry| list + 2 + 12 * entry);
+    let orientation = entries.find(|entry| number(*entry, 2) == Some(0x112))?;
+    Orientation::from_exif(number(orientation + 8, 2)?.try_into().ok()?)
 }
 
 /// Whether a JPEG's end is there: the decoder fills up with grey what is missing.
@@ -367,6 +393,23 @@ mod tests {
         let turned = [&plain[..2], exif, &plain[2..]].concat();
         let path = files.file("turned.jpg", &turned);
         is_like(&read(&path, None).unwrap(), original, 0.06, "turned");
+        // The same part of a PNG, behind its header, with the bytes of a number in either order.
+        let plain = std::fs::read(files.png(&lying)).unwrap();
+        for exif in
+            [&exif[10..], b"II\x2a\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"]
+        {
+            let named = [b"eXIf", exif].concat();
+            let mut sum = flate2::Crc::new();
+            sum.update(&named);
+            let [length, sum] = [exif.len() as u32, sum.sum()].map(u32::to_be_bytes);
+            let turned = [&plain[..33], &length, &named, &sum, &plain[33..]].concat();
+            let path = files.file("turned.png", &turned);
+            is_like(&read(&path, None).unwrap(), original, 0.06, "turned");
+            // Half of it is no reason to fail otherwise than before.
+            for end in 34..34 + named.len() {
+                assert!(!files.said("cut.png", &turned[..end]).is_empty());
+            }
+        }
     }
 
     #[test]
