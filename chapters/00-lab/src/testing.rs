@@ -4,7 +4,7 @@ pub use client::{ask, rest, soon};
 pub use tools::{Tool, need, tell_at_end};
 
 use crate::{
-    Budget, Chapter, Device, Error, Experiment, Figure, Records, Samples, Table, chapter,
+    Budget, Chapter, Device, Error, Experiment, Figure, Key, Records, Samples, Table, chapter,
     git::git,
     key::Quantity,
     machine::Machine,
@@ -12,9 +12,13 @@ use crate::{
     progress::Progress,
     record::{ChapterRecord, Run, Skipped, Value},
 };
+use serde::Serialize;
+use serde_json::Value as Json;
 use std::{
     collections::BTreeMap,
-    env, fs,
+    env,
+    fmt::Display,
+    fs,
     io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -50,6 +54,17 @@ pub fn has_rungs<'r>(page: &str, rungs: impl IntoIterator<Item = (&'r str, &'r s
     }
 }
 
+/// Writes a file below a folder, and makes the folders that it needs.
+///
+/// # Panics
+/// If it can't.
+#[allow(clippy::expect_used, reason = "it is for tests")]
+pub fn put(folder: &Path, file: &str, text: impl AsRef<[u8]>) {
+    let file = folder.join(file);
+    fs::create_dir_all(file.parent().unwrap_or(folder)).expect("folders can be made");
+    fs::write(file, text).expect("the file can be written");
+}
+
 /// Whether the pages' scripts can run here: older versions lack methods of arrays and texts.
 fn new_enough_node() -> Result<(), String> {
     const OLDEST: u32 = 18;
@@ -69,7 +84,7 @@ fn new_enough_node() -> Result<(), String> {
 /// # Panics
 /// If the program fails, or prints no JSON.
 #[allow(clippy::expect_used, reason = "it is for tests")]
-pub fn node(script: &str, function: &str, input: &serde_json::Value) -> Option<serde_json::Value> {
+pub fn node(script: &str, function: &str, input: &Json) -> Option<Json> {
     static NODE: OnceLock<Result<(), String>> = OnceLock::new();
     let program = format!(
         "const page = require(process.argv[1]); \
@@ -92,6 +107,51 @@ pub fn node(script: &str, function: &str, input: &serde_json::Value) -> Option<s
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     assert!(matches!(wrote, Some(Ok(()))), "Node.js did not read its input");
     Some(serde_json::from_slice(&out.stdout).expect("the program prints JSON"))
+}
+
+/// Holds what a function of JavaScript returns (see [`node`]) to what the crate has: numbers that are no integers by `fits`,
+/// all else the same. An object may have more names than are wanted.
+///
+/// # Panics
+/// As [`node`]; or if the two differ.
+#[allow(clippy::expect_used, reason = "it is for tests")]
+pub fn agrees(
+    script: &str,
+    function: &str,
+    input: &impl Serialize,
+    wanted: &impl Serialize,
+    fits: impl Fn(f64, f64) -> bool,
+) {
+    let input = serde_json::to_value(input).expect("the input is JSON");
+    let Some(found) = node(script, function, &input) else { return };
+    let wanted = serde_json::to_value(wanted).expect("what is wanted is JSON");
+    assert_eq!(difference(&found, &wanted, &fits), None, "{script}");
+}
+
+/// For [`agrees`]: apart by at most this part of what is wanted.
+pub fn relative(within: f64) -> impl Fn(f64, f64) -> bool {
+    move |found, wanted| (found - wanted).abs() <= within * wanted.abs()
+}
+
+/// Where two values differ, if they do: the way there, and both.
+fn difference(found: &Json, wanted: &Json, fits: &dyn Fn(f64, f64) -> bool) -> Option<String> {
+    let within = |name: &dyn Display, found: &Json, wanted: &Json| {
+        difference(found, wanted, fits).map(|what| format!("[{name}]{what}"))
+    };
+    let same = match (found, wanted) {
+        (Json::Array(a), Json::Array(b)) if a.len() == b.len() => {
+            return a.iter().zip(b).enumerate().find_map(|(at, (a, b))| within(&at, a, b));
+        }
+        (Json::Object(a), Json::Object(b)) => {
+            let of = |name| a.get(name).unwrap_or(&Json::Null);
+            return b.iter().find_map(|(name, b)| within(name, of(name), b));
+        }
+        (Json::Number(a), Json::Number(b)) if b.is_f64() => {
+            a.as_f64().zip(b.as_f64()).is_some_and(|(a, b)| fits(a, b))
+        }
+        _ => found == wanted,
+    };
+    (!same).then(|| format!(": {found}, not {wanted}"))
 }
 
 /// Makes a repository of `folder`. What this returns runs git there; `None` where there is none.
@@ -119,7 +179,7 @@ pub fn repository(folder: &Path) -> Option<impl Fn(&[&str])> {
 /// # Panics
 /// If the line holds something else. With `UPDATE` in the environment it is written instead.
 #[allow(clippy::expect_used, reason = "it is for tests")]
-pub fn has_data(script: &str, data: &serde_json::Value) {
+pub fn has_data(script: &str, data: &Json) {
     const BEGINS: &str = "  const DATA = ";
     let file = book("theme").join(script);
     let text = fs::read_to_string(&file).expect("the script can be read");
@@ -151,11 +211,17 @@ fn is_as_made(file: &Path, found: &str, wanted: &str) {
 /// As [`node`]; or if the file holds another figure. With `UPDATE` in the environment it is written instead.
 #[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn is_drawn(picture: &str, script: &str, function: &str) {
-    let Some(drawn) = node(script, function, &serde_json::Value::Null) else { return };
+    let Some(drawn) = node(script, function, &Json::Null) else { return };
     let file = book("src").join(picture);
     let found = fs::read_to_string(&file).unwrap_or_default();
     let drawn = drawn.as_str().expect("a figure is text");
     is_as_made(&file, &found, &format!("{drawn}\n"));
+}
+
+/// A chapter with one experiment, which declares these keys and leaves nothing.
+pub fn demo(key: &'static str, values: &'static [Key]) -> Chapter {
+    let experiments = crate::experiments! { quick key => values, |_| Ok(()), "that it works"; };
+    Chapter { experiments, ..Chapter::of(9, "demo", "A demonstration", []) }
 }
 
 /// The records of a machine on which no experiment ran.
@@ -187,11 +253,9 @@ pub fn records(chapter: &Chapter, values: &[Value], skipped: &[Skipped]) -> Reco
             date: "2026-01-01T00:00:00Z".to_owned(),
             commit: "0".to_owned(),
             budget: "full".to_owned(),
-            rustc: "1.95".to_owned(),
-            flags: String::new(),
-            unfinished: false,
             values: values.iter().filter(|v| belongs(&v.key)).cloned().collect(),
             skipped: skipped.iter().filter(|s| belongs(&s.key)).cloned().collect(),
+            ..Run::default()
         }
     });
     let runs = runs.filter(|run| !run.values.is_empty() || !run.skipped.is_empty()).collect();
@@ -318,8 +382,7 @@ pub fn are_drawn_in_the_book(chapter: &Chapter) {
 
 /// What a run has written as JSON, without what no two runs share: clocks, rates, and which programs computed its parts.
 #[must_use]
-pub fn timeless(value: serde_json::Value) -> serde_json::Value {
-    use serde_json::Value as Json;
+pub fn timeless(value: Json) -> Json {
     const OF_TIME: [&str; 8] = [
         "started",
         "seconds",
@@ -341,5 +404,26 @@ pub fn timeless(value: serde_json::Value) -> serde_json::Value {
         Json::Array(all) if all[..].first().and_then(Json::as_str).is_some_and(timed) => Json::Null,
         Json::Array(all) => all.into_iter().map(timeless).collect(),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_difference_is_found_and_named() {
+        let found = json!({ "a": [1, 2.05], "b": "x", "c": null });
+        for (wanted, differs) in [
+            (json!({ "a": [1, 2.0], "b": "x", "none": null }), None),
+            (json!({ "a": [1, 3.0] }), Some("[a][1]: 2.05, not 3.0")),
+            (json!({ "a": [2, 2.0] }), Some("[a][0]: 1, not 2")),
+            (json!({ "a": [1] }), Some("[a]: [1,2.05], not [1]")),
+            (json!({ "b": "y" }), Some("[b]: \"x\", not \"y\"")),
+            (json!({ "c": 1.5 }), Some("[c]: null, not 1.5")),
+        ] {
+            assert_eq!(difference(&found, &wanted, &relative(0.1)).as_deref(), differs);
+        }
     }
 }

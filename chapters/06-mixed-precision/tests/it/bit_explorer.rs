@@ -3,11 +3,10 @@
 use backprop::random::SplitMix64;
 use lab::testing;
 use mixed_precision::formats::{Format, Overflow, Rounding};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-/// What a function makes of `input`, with the page's script as `page`, and numbers' bits as text; `None` where there is no
-/// Node.js.
-fn node(function: &str, input: &Value) -> Option<Value> {
+/// Holds what a function of the page's script makes of `input`, with numbers' bits as text, to what the crate makes of it.
+fn agrees(function: &str, input: &impl Serialize, wanted: &impl Serialize) {
     let function = format!(
         "(input) => {{ const words = new DataView(new ArrayBuffer(8)); \
          const bits = (x) => {{ words.setFloat64(0, x); \
@@ -16,7 +15,7 @@ fn node(function: &str, input: &Value) -> Option<Value> {
              return words.getFloat64(0); }}; \
          return ({function})(input); }}"
     );
-    testing::node("bit-explorer.js", &function, input)
+    testing::agrees("bit-explorer.js", &function, input, wanted, testing::relative(0.0));
 }
 
 /// The bits of a number; all NaNs alike.
@@ -39,9 +38,7 @@ fn codes(format: Format) -> Vec<u32> {
 fn the_page_knows_the_formats_of_the_crate() {
     let program =
         "() => page.FORMATS.map(({ name, exponent, mantissa }) => [name, exponent, mantissa])";
-    let Some(found) = node(program, &Value::Null) else { return };
-    let wanted = Format::ALL.map(|f| json!([f.name(), f.exponent_bits(), f.mantissa_bits()]));
-    assert_eq!(found, json!(wanted));
+    agrees(program, &(), &Format::ALL.map(|f| (f.name(), f.exponent_bits(), f.mantissa_bits())));
 }
 
 #[test]
@@ -49,18 +46,15 @@ fn the_page_decodes_as_the_crate_does() {
     let program = "(all) => all.map((codes, i) => codes.map((code) => \
         [page.decode(page.FORMATS[i], code), ...page.neighbours(page.FORMATS[i], code)] \
             .map((x) => (x === null ? 'none' : bits(x)))))";
-    let all = Format::ALL.map(codes);
-    let Some(found) = node(program, &json!(all)) else { return };
-    let found: Vec<Vec<[String; 3]>> = serde_json::from_value(found).unwrap();
-    for ((format, codes), found) in Format::ALL.into_iter().zip(all).zip(found) {
-        assert_eq!(codes.len(), found.len());
-        for (code, found) in codes.into_iter().zip(found) {
+    let wanted = Format::ALL.map(|format| {
+        let decoded = |code| {
             let (below, above) = format.neighbours(code);
             let next = |x: Option<f64>| x.map_or("none".to_owned(), bits);
-            let wanted = [bits(format.decode(code)), next(below), next(above)];
-            assert_eq!(found, wanted, "{} {code:#x}", format.name());
-        }
-    }
+            [bits(format.decode(code)), next(below), next(above)]
+        };
+        codes(format).into_iter().map(decoded).collect::<Vec<_>>()
+    });
+    agrees(program, &Format::ALL.map(codes), &wanted);
 }
 
 #[test]
@@ -80,15 +74,12 @@ fn the_page_encodes_as_the_crate_does() {
     let program = "(all) => all.map((numbers, i) => numbers.map((x) => \
         page.encode(page.FORMATS[i], x === 'NaN' ? NaN : number(x))))";
     let texts = all.each_ref().map(|numbers| numbers.iter().map(|&x| bits(x)).collect::<Vec<_>>());
-    let Some(found) = node(program, &json!(texts)) else { return };
-    let found: Vec<Vec<u32>> = serde_json::from_value(found).unwrap();
-    for ((format, numbers), found) in Format::ALL.into_iter().zip(all).zip(found) {
-        assert_eq!(numbers.len(), found.len());
-        for (x, found) in numbers.into_iter().zip(found) {
-            // The page has one NaN.
-            let x = if x.is_nan() { f64::NAN } else { x };
-            let wanted = format.encode(x, Rounding::Nearest, Overflow::Special);
-            assert_eq!(found, wanted, "{} {x:e}", format.name());
-        }
-    }
+    let encoded = |(format, numbers): (Format, Vec<f64>)| {
+        // The page has one NaN.
+        let one = |x: f64| if x.is_nan() { f64::NAN } else { x };
+        let encode = |x| format.encode(one(x), Rounding::Nearest, Overflow::Special);
+        numbers.into_iter().map(encode).collect::<Vec<_>>()
+    };
+    let wanted: Vec<Vec<u32>> = Format::ALL.into_iter().zip(all).map(encoded).collect();
+    agrees(program, &texts, &wanted);
 }

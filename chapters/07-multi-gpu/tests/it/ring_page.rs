@@ -4,27 +4,23 @@ use lab::testing;
 use multi_gpu::{Rank, comm::ring, threads};
 use serde_json::Value;
 
-/// What an expression on the page's script (`page`) comes to; `None` where there is no Node.js.
-fn node(expression: &str) -> Option<Value> {
-    testing::node("ring-all-reduce.js", &format!("() => {expression}"), &Value::Null)
-}
+const SCRIPT: &str = "ring-all-reduce.js";
 
 #[test]
 fn the_page_sends_the_parts_that_the_crate_sends() {
-    let program = "[2, 3, 4, 5, 8].map((p) => Array.from({ length: 2 * p - 2 }, (_, s) => \
+    let program = "() => [2, 3, 4, 5, 8].map((p) => Array.from({ length: 2 * p - 2 }, (_, s) => \
         Array.from({ length: p }, (_, me) => page.stepParts(me, s + 1, p))))";
-    let Some(found) = node(program) else { return };
     let wanted = [2, 3, 4, 5, 8].map(|p| {
         let step = |s| (0..p).map(|me| ring::step_parts(Rank(me), s, p)).collect::<Vec<_>>();
         (1..=2 * p - 2).map(step).collect::<Vec<_>>()
     });
-    assert_eq!(found, serde_json::to_value(wanted).unwrap());
+    testing::agrees(SCRIPT, program, &(), &wanted, testing::relative(0.0));
 }
 
 #[test]
 fn the_pages_ranks_hold_what_the_crates_hold_after_each_half() {
     const P: usize = 4;
-    let Some(found) = node("page.frames(4)") else { return };
+    let Some(found) = testing::node(SCRIPT, "() => page.frames(4)", &Value::Null) else { return };
     let found: Vec<Vec<Vec<Vec<u32>>>> = serde_json::from_value(found).unwrap();
     assert_eq!(found.len(), 2 * P - 1);
     // Rank r adds 16^r: the digits of a sum are the ranks in it.
