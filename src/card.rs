@@ -1,7 +1,7 @@
 //! The summary that `open` prints: this machine next to the reference machine, and the paths.
 
 use anyhow::Result;
-use lab::{Records, record::ParamList};
+use lab::{Records, TableData, record::ParamList, show::table_text};
 use std::path::Path;
 
 /// The five numbers: what each is, its key, and which value of it.
@@ -17,22 +17,16 @@ const NUMBERS: [(&str, &str, ParamList); 5] = [
 pub fn card(folder: &Path, reference: Option<&Records>, run: &Path, book: &str) -> Result<String> {
     let yours = Records::load(folder)?;
     let name = reference.map_or("no other", |records| records.name.as_str());
-    let mut rows = vec![[String::new(), "yours".to_owned(), name.to_owned()]];
-    rows.extend(NUMBERS.map(|(what, key, list)| {
-        let number = |records: &Records| {
-            records.all(key, list).last().map_or_else(|| "–".to_owned(), |value| value.text())
-        };
-        [what.to_owned(), number(&yours), reference.map_or_else(|| "–".to_owned(), number)]
-    }));
-    let wide =
-        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let (first, second, third) = (wide(0), wide(1), wide(2));
+    let rows = NUMBERS.map(|(what, key, list)| {
+        let number = |records: &Records| Some(records.all(key, list).last()?.text());
+        let numbers = [number(&yours), reference.and_then(number)];
+        let numbers = numbers.map(|number| number.unwrap_or_else(|| "–".to_owned()));
+        [vec![what.to_owned()], numbers.into()].concat()
+    });
+    let head = ["", "yours", name].map(str::to_owned).into();
+    let table = table_text(&TableData { head, rows: rows.into(), ..TableData::default() });
     let mut lines = vec![format!("Your machine: {}", yours.machine.in_words())];
-    lines.extend(
-        rows.iter().map(|[what, yours, other]| {
-            format!("  {what:first$}  {yours:>second$}  {other:>third$}")
-        }),
-    );
+    lines.extend(table.lines().map(|line| format!("  {line}")));
     lines.push(format!("run:     {}", run.display()));
     lines.push(format!("records: {}", folder.display()));
     lines.push(format!("book:    {book}"));

@@ -2,7 +2,7 @@
 
 use crate::course;
 use anyhow::{Result, bail};
-use bookbinder::exercises::{self, Checker, Exercise, Outcome};
+use bookbinder::exercises::{self, Checker, Exercise, Outcome, readme::Readme};
 use clap::Args;
 use lab::{
     out::{put, say},
@@ -131,7 +131,7 @@ impl<'a> Session<'a> {
         for (exercise, _) in states.iter().filter(|(_, solved)| *solved != Some(true)) {
             let outcome = self.outcome(exercise)?;
             if outcome.is_solved() {
-                say(&format!("Solved: {} ({}).", exercise.title, exercise.id()));
+                say(&format!("Solved: {} ({}).", exercise.readme.title, exercise.id()));
                 continue;
             }
             say("");
@@ -175,7 +175,7 @@ impl<'a> Session<'a> {
                 Some(false) => "not yet",
                 None => "?      ",
             };
-            let Exercise { title, effort, .. } = exercise;
+            let Readme { title, effort, .. } = &exercise.readme;
             say(&format!("{state}  {:wide$}  {title} ({effort})", exercise.id()));
         }
         say("");
@@ -190,8 +190,8 @@ impl<'a> Session<'a> {
 
     /// What there is to do, and where.
     fn describe(&self, exercise: &Exercise) {
-        say(&format!("{}: {} ({})", exercise.id(), exercise.title, exercise.effort));
-        say(&format!("\n{}\n", exercise.task));
+        say(&format!("{}: {} ({})", exercise.id(), exercise.readme.title, exercise.readme.effort));
+        say(&format!("\n{}\n", exercise.readme.task));
         say(&format!("Your file is {}.", self.shown(exercise)));
     }
 
@@ -204,7 +204,7 @@ impl<'a> Session<'a> {
     fn report(exercise: &Exercise, outcome: &Outcome) {
         match outcome {
             Outcome::Solved(printed) => {
-                say(&format!("Solved: {} ({}).", exercise.title, exercise.id()));
+                say(&format!("Solved: {} ({}).", exercise.readme.title, exercise.id()));
                 if !printed.is_empty() {
                     say(&indented(printed));
                 }
@@ -293,28 +293,22 @@ impl<'a> Session<'a> {
 }
 
 fn hint(exercise: &Exercise, number: usize) -> Result<()> {
-    let count = exercise.hints.len();
-    let Some(hint) = number.checked_sub(1).and_then(|at| exercise.hints.get(at)) else {
+    let count = exercise.readme.hints.len();
+    let Some(hint) = number.checked_sub(1).and_then(|at| exercise.readme.hints.get(at)) else {
         bail!("{} has {count} hints; there is no number {number}", exercise.id());
     };
-    say(&format!("{}, hint {number} of {count}:\n\n{hint}", exercise.title));
-    let next = number + 1;
-    if number < count {
-        say(&format!(
-            "\nThe next one: `cargo run --release -- check {} --hint {next}`",
-            exercise.id()
-        ));
+    say(&format!("{}, hint {number} of {count}:\n\n{hint}", exercise.readme.title));
+    let (what, option) = if number < count {
+        ("next one", format!("--hint {}", number + 1))
     } else {
-        say(&format!(
-            "\nThe solution: `cargo run --release -- check {} --solution`",
-            exercise.id()
-        ));
-    }
+        ("solution", "--solution".to_owned())
+    };
+    say(&format!("\nThe {what}: `cargo run --release -- check {} {option}`", exercise.id()));
     Ok(())
 }
 
 fn solution(root: &Path, exercise: &Exercise) -> Result<()> {
-    say(&format!("{}\n\n{}", exercise.title, exercise.solution));
+    say(&format!("{}\n\n{}", exercise.readme.title, exercise.readme.solution));
     let file = exercise.folder.join("solution.rs");
     for (line, part) in exercise.solved_parts()? {
         say(&format!(

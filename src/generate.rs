@@ -179,21 +179,14 @@ impl Generate {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use clap::Parser;
+    use crate::parsed;
     use lab::run::MODEL;
     use language_model::{Config, Model, generate::TOKENIZER};
     use std::cell::RefCell;
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        generate: Generate,
-    }
-
     fn said(words: &[&str], runs: &Path) -> Result<String> {
-        let line = Line::try_parse_from(["generate"].iter().chain(words))?;
         let text = RefCell::new(String::new());
-        line.generate.told(runs, |more| *text.borrow_mut() += more)?;
+        parsed::<Generate>(words)?.told(runs, |more| *text.borrow_mut() += more)?;
         Ok(text.into_inner())
     }
 
@@ -236,10 +229,8 @@ pub(crate) mod tests {
         let json = ["--prompt", "fn main", "--tokens", "20", "--json"];
         let json: serde_json::Value =
             serde_json::from_str(&said(&json, runs.path()).unwrap()).unwrap();
-        assert_eq!(
-            format!("fn main{}", json["text"].as_str().unwrap()).trim_end(),
-            text.trim_end()
-        );
+        let told = format!("fn main{}", json["text"].as_str().unwrap());
+        assert_eq!(told.trim_end(), text.trim_end());
         assert!(json["tokens"].as_u64().unwrap() <= 20 && json["stop"].is_string());
         assert!(said(&["--int8", "--tokens", "5"], runs.path()).is_ok());
     }

@@ -109,6 +109,13 @@ impl Command {
     }
 }
 
+/// The options of a command, from its words.
+#[cfg(test)]
+fn parsed<A: clap::Args>(words: &[&str]) -> Result<A> {
+    let command = A::augment_args(clap::Command::new("throughput").no_binary_name(true));
+    Ok(A::from_arg_matches(&command.try_get_matches_from(words)?)?)
+}
+
 fn main() -> ExitCode {
     // The features come before the words that records repeat.
     lab::machine::is_the_command(&[

@@ -71,19 +71,15 @@ impl Open {
 
         say(&at.timed("4/4 The book, with your numbers"));
         let (index, binder) = at.book()?;
-        let (server, address) = match server {
-            _ if self.no_serve => (None, index.display().to_string()),
+        let server = match server {
+            _ if self.no_serve => None,
             Some(server) => {
                 server.changed();
-                let address = address(&server);
-                (Some(server), address)
+                Some(server)
             }
-            None => {
-                let server = Server::start(&binder.out, self.port, &self.hosts)?;
-                let address = address(&server);
-                (Some(server), address)
-            }
+            None => Some(Server::start(&binder.out, self.port, &self.hosts)?),
         };
+        let address = server.as_ref().map_or_else(|| index.display().to_string(), address);
         say(&format!("\n{}", card(&at.folder, at.reference()?.as_ref(), &run, &address)?));
         match server {
             Some(server) => binder.watch(&server),
@@ -314,10 +310,7 @@ mod tests {
     fn a_step_says_the_time_spent_and_the_time_to_go() {
         let opening = Open { no_serve: true, again: true, ..Open::default() };
         let opening = Opening::new(&opening, None).unwrap();
-        assert_eq!(
-            opening.timed("1/4 This machine"),
-            "1/4 This machine (0 s so far, about 60 s to go)"
-        );
+        assert_eq!(opening.timed("1/4 It"), "1/4 It (0 s so far, about 60 s to go)");
         for (chapter, _) in opening.wanted().unwrap() {
             opening.pace.borrow_mut().done(chapter.name);
         }

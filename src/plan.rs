@@ -12,7 +12,7 @@ use hardware::{
     job::Job,
     readers::Reader,
 };
-use lab::Unit;
+use lab::{Unit, files::unmarked};
 use multi_gpu::plan::{
     cards::{self, Card},
     model::{Precision, Transformer, Workload},
@@ -357,7 +357,7 @@ fn description(name: &str) -> Result<Option<String>> {
         return Ok(None);
     }
     let text = fs::read_to_string(path).with_context(|| format!("{name} can't be read"))?;
-    Ok(Some(text))
+    Ok(Some(unmarked(&text).to_owned()))
 }
 
 /// The model with this name, or from this file.
@@ -371,132 +371,117 @@ fn model(name: &str) -> Result<Model> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parsed;
 
-    fn asked(model: &str, batch: u64, card: Option<&str>) -> Plan {
-        Plan {
-            model: model.to_owned(),
-            batch,
-            card: card.map(str::to_owned),
-            cards: None,
-            links: None,
-            precision: None,
-            optimizer: Optimizer::Adam,
-            buy: false,
-            examples: None,
-            reader: None,
-            budget: None,
-            hours: None,
-            electricity: None,
-            only: Vec::new(),
-            json: false,
+    /// What `plan` says to these words.
+    fn plan(words: &str) -> Result<String> {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        parsed::<Plan>(&words)?.report()
+    }
+
+    fn json(words: &str) -> Value {
+        serde_json::from_str(&plan(&format!("{words} --json")).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_plan_says_what_is_asked_for() {
+        for (words, says) in [
+            (
+                "--model vgg16 --batch 32 --card 24GiB",
+                &["138,357,544", "It fits into 24.0 GiB"][..],
+            ),
+            ("--model vgg16 --batch 4096 --card 24GiB", &["does not fit", "The largest batch"]),
+            ("--model vgg16 --batch 1 --card 1GiB", &["neither does a single image"]),
+            ("--buy --model vgg16 --batch 64", &["H100"]),
+            ("--buy --model vgg16 --batch 64 --only t4 --hours 0.001", &["hours, more than"]),
+            ("--buy --reader laptop", &[""]),
+            ("--model gpt-7b --batch 64 --card h100 --cards 8", &["best split", "runner-up"]),
+            ("--model mlp --batch 32 --card 24GiB --cards 4", &["1 of 4 cards", "24.0 GiB"]),
+            // A transformer alone is also planned for.
+            ("--model gpt-125m --batch 4 --card t4", &["1 × t4"]),
+        ] {
+            let text = plan(words).unwrap();
+            assert!(!text.is_empty(), "{words}");
+            assert!(says.iter().all(|says| text.contains(says)), "{words}: {text}");
+        }
+        for (words, lacks) in [
+            ("--model mlp --batch 1", "fit"),
+            ("--buy --model vgg16 --batch 64 --only t4 --hours 0.001", "H100"),
+        ] {
+            let text = plan(words).unwrap();
+            assert!(!text.contains(lacks), "{words}: {text}");
         }
     }
 
-    fn plan(model: &str, batch: u64, card: Option<&str>, json: bool) -> Result<String> {
-        Plan { json, ..asked(model, batch, card) }.report()
+    #[test]
+    fn what_is_wrong_gets_a_sentence() {
+        for (words, says) in [
+            ("--buy --reader king", "small, laptop, workstation"),
+            ("--buy --model mlp --batch 32 --only abacus", "abacus"),
+            ("--model gpt-175b --batch 64 --card h100 --cards 8", "--cards"),
+            ("--model vgg16 --batch 256 --card rtx4090 --cards 8 --links rope", "rope"),
+            ("--model gpt-7b --batch 1 --card abacus", "abacus"),
+            ("--model none.json --batch 1", "none.json"),
+            ("--model vgg99 --batch 1", "vgg99"),
+            ("--model mlp --batch 1 --card 24giraffes", "24giraffes"),
+            ("--model mlp --batch 1 --card abacus", "abacus"),
+        ] {
+            let said = format!("{:#}", plan(words).unwrap_err());
+            assert!(said.contains(says), "{words}: {said}");
+        }
     }
 
     #[test]
-    fn a_buyer_sees_the_cheapest_card_first_and_why_others_are_out() {
-        let buy = |model, batch| Plan { buy: true, ..asked(model, batch, None) };
-        let all = buy("vgg16", 64).report().unwrap();
-        assert!(all.contains("H100"), "{all}");
-        let one = Plan { only: vec!["t4".into()], hours: Some(0.001), ..buy("vgg16", 64) };
-        let text = one.report().unwrap();
-        assert!(text.contains("hours, more than") && !text.contains("H100"), "{text}");
-        let cheap = Plan { json: true, ..buy("mlp", 128) }.report().unwrap();
-        let lines = serde_json::from_str::<Value>(&cheap).unwrap()["lines"].take();
+    fn the_cheapest_card_comes_first() {
+        let lines = json("--buy --model mlp --batch 128")["lines"].take();
         let cost = |line: &Value| line["rent"]["low"].as_f64();
         let costs: Vec<f64> = lines.as_array().unwrap().iter().filter_map(cost).collect();
         assert!(costs.len() > 5 && costs[0] <= costs[costs.len() - 1], "{costs:?}");
-        let reader = Plan { reader: Some("laptop".into()), ..buy("mlp", 32) };
-        assert!(!reader.report().unwrap().is_empty());
-        let words = Plan { reader: Some("king".into()), ..buy("mlp", 32) }.report().unwrap_err();
-        assert!(words.to_string().contains("small, laptop, workstation"), "{words}");
-        let words = Plan { only: vec!["abacus".into()], ..buy("mlp", 32) }.report().unwrap_err();
-        assert!(words.to_string().contains("abacus"), "{words}");
     }
 
     #[test]
-    fn many_cards_get_the_best_split() {
-        let many = |model, batch, card, cards| {
-            Plan { cards: Some(cards), ..asked(model, batch, card) }.report()
+    fn links_and_precision_change_the_plan() {
+        let seconds = |more: &str| {
+            let plan = json(&format!("--model vgg16 --batch 256 --card rtx4090 --cards 8 {more}"));
+            plan["seconds"].as_f64().unwrap()
         };
-        let text = many("gpt-7b", 64, Some("h100"), 8).unwrap();
-        assert!(text.contains("best split") && text.contains("runner-up"), "{text}");
-        let text = many("mlp", 32, Some("24GiB"), 4).unwrap();
-        assert!(text.contains("1 of 4 cards") && text.contains("24.0 GiB"), "{text}");
-        let words = many("gpt-175b", 64, Some("h100"), 8).unwrap_err().to_string();
-        assert!(words.contains("--cards"), "{words}");
-        // A transformer alone is also planned for, and one card in f32 takes what chapter 3 counts.
-        assert!(plan("gpt-125m", 4, Some("t4"), false).unwrap().contains("1 × t4"));
-        let of =
-            |text: String| serde_json::from_str::<Value>(&text).unwrap()["total_bytes"].as_f64();
-        let one = Plan { json: true, ..asked("vgg16", 32, Some("h100")) };
-        let alone = of(one.report().unwrap());
-        assert_eq!(of(Plan { cards: Some(1), ..one }.report().unwrap()), alone);
-    }
-
-    #[test]
-    fn links_and_precision_change_the_plan_and_wrong_names_are_refused() {
-        let with = |links: &str, precision| {
-            let asked = asked("vgg16", 256, Some("rtx4090"));
-            let links = Some(links.to_owned());
-            let plan = Plan { cards: Some(8), links, precision, json: true, ..asked };
-            let value: Value = serde_json::from_str(&plan.report()?)?;
-            anyhow::Ok(value["seconds"].as_f64().unwrap_or(f64::NAN))
-        };
-        assert!(with("nvlink", None).unwrap() < with("ethernet", None).unwrap());
-        assert!(
-            with("nvlink", Some(Bits::Mixed)).unwrap() < with("nvlink", Some(Bits::F32)).unwrap()
-        );
-        assert!(with("rope", None).is_err());
-        assert!(plan("gpt-7b", 1, Some("abacus"), false).is_err());
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t.json");
-        fs::write(&path, r#"{"name": "mine", "transformer": {"layers": 2, "width": 64, "heads": 2, "sequence": 128, "vocabulary": 1000}}"#).unwrap();
-        assert!(plan(&path.to_string_lossy(), 4, None, false).unwrap().starts_with("mine"));
-        fs::write(&path, r#"{"name": "mine", "transformer": {"layers": 2}}"#).unwrap();
-        assert!(plan(&path.to_string_lossy(), 4, None, false).is_err());
-    }
-
-    #[test]
-    fn vgg16_on_a_card_in_words() {
-        let text = plan("vgg16", 32, Some("24GiB"), false).unwrap();
-        assert!(text.contains("138,357,544") && text.contains("It fits into 24.0 GiB"), "{text}");
-        let text = plan("vgg16", 4096, Some("24GiB"), false).unwrap();
-        assert!(text.contains("does not fit") && text.contains("The largest batch"), "{text}");
-        let text = plan("vgg16", 1, Some("1GiB"), false).unwrap();
-        assert!(text.contains("neither does a single image"), "{text}");
-        assert!(!plan("mlp", 1, None, false).unwrap().contains("fit"));
+        assert!(seconds("--links nvlink") < seconds("--links ethernet"));
+        let of = |bits: &str| seconds(&format!("--links nvlink --precision {bits}"));
+        assert!(of("mixed") < of("f32"));
     }
 
     #[test]
     fn json_says_the_same() {
-        let text = plan("vgg16", 32, Some("24GiB"), true).unwrap();
-        let value: Value = serde_json::from_str(&text).unwrap();
+        let value = json("--model vgg16 --batch 32 --card 24GiB");
         assert_eq!(value["model"]["parameters"], 138_357_544);
         assert_eq!(value["card"]["fits"], true);
         let of = |name: &str| value["bytes"][name].as_u64().unwrap();
         let parts = ["weights", "gradients", "optimizer", "activations", "scratch"].map(of);
         assert_eq!(parts.iter().sum::<u64>(), value["total_bytes"].as_u64().unwrap());
-        assert!(plan("784-10", 1, None, true).unwrap().contains("\"card\": null"));
+        assert_eq!(json("--model 784-10 --batch 1")["card"], Value::Null);
+        // One card in f32 takes what chapter 3 counts.
+        let one = "--model vgg16 --batch 32 --card h100";
+        let split = json(&format!("{one} --cards 1"))["total_bytes"].as_f64().unwrap();
+        assert_eq!(Some(split), json(one)["total_bytes"].as_f64());
     }
 
     #[test]
-    fn a_file_describes_a_model_and_errors_are_sentences() {
+    fn a_file_describes_a_model() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mine.json");
-        let description = r#"{"name": "mine", "input": [4], "layers": [{"dense": {"units": 3}}]}"#;
-        fs::write(&path, description).unwrap();
-        assert!(plan(&path.to_string_lossy(), 1, None, false).unwrap().contains("mine"));
-        for (model, card) in [
-            ("none.json", None),
-            ("vgg99", None),
-            ("mlp", Some("24 giraffes")),
-            ("mlp", Some("abacus")),
-        ] {
-            assert!(plan(model, 1, card, false).is_err(), "{model}");
+        let of = |description: &str| {
+            fs::write(&path, description).unwrap();
+            plan(&format!("--batch 4 --model {}", path.display()))
+        };
+        let layers = r#"{"name": "mine", "input": [4], "layers": [{"dense": {"units": 3}}]}"#;
+        let transformer = r#"{"name": "mine", "transformer":
+            {"layers": 2, "width": 64, "heads": 2, "sequence": 128, "vocabulary": 1000}}"#;
+        for description in [layers, transformer] {
+            // An editor may have put a byte order mark before it.
+            for mark in ["", "\u{feff}"] {
+                assert!(of(&format!("{mark}{description}")).unwrap().contains("mine"));
+            }
         }
+        assert!(of(r#"{"name": "mine", "transformer": {"layers": 2}}"#).is_err());
     }
 }

@@ -101,19 +101,12 @@ impl Predict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use crate::parsed;
     use std::fs;
     use training::Model;
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        predict: Predict,
-    }
-
     fn said(words: &[&str], runs: &Path, shown: bool) -> Result<String> {
-        let line = Line::try_parse_from(["predict"].iter().chain(words))?;
-        line.predict.report(runs, shown)
+        parsed::<Predict>(words)?.report(runs, shown)
     }
 
     /// A folder with two runs and an IDX file of three drawn digits.
@@ -128,11 +121,8 @@ mod tests {
         for (name, model) in [("3", None), ("4", Some(b"of another kind"))] {
             let run = folder.path().join(format!("runs/{name}"));
             fs::create_dir_all(&run).unwrap();
-            fs::write(
-                run.join("checkpoint"),
-                if model.is_some() { "TPGPT002" } else { "TPTRAIN4" },
-            )
-            .unwrap();
+            let form = if model.is_some() { "TPGPT002" } else { "TPTRAIN4" };
+            fs::write(run.join("checkpoint"), form).unwrap();
             if let Some(bytes) = model {
                 fs::write(run.join(MODEL), bytes).unwrap();
             }

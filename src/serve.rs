@@ -95,18 +95,11 @@ impl Serve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::tests::runs;
-    use clap::Parser;
+    use crate::{generate::tests::runs, parsed};
     use lab::testing::{ask, rest};
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        serve: Serve,
-    }
-
     fn start(words: &[&str], runs: &Path) -> Result<Server> {
-        Line::try_parse_from(["serve"].iter().chain(words))?.serve.start(runs)
+        parsed::<Serve>(words)?.start(runs)
     }
 
     #[test]
@@ -116,15 +109,10 @@ mod tests {
         let server = start(&words, runs.path()).unwrap();
         assert!(server.address().ip().is_loopback());
         let body = r#"{"prompt": "fn"}"#;
-        let head = format!(
-            "POST /generate HTTP/1.1\r\nHost: lm.example.org\r\nContent-Length: {}\r\n\r\n",
-            body.len()
-        );
-        let answer = rest(ask(server.address(), head + body));
-        assert!(
-            answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("\"tokens\":"),
-            "{answer}"
-        );
+        let asks = "POST /generate HTTP/1.1\r\nHost: lm.example.org\r\nContent-Length: 16\r\n\r\n";
+        let answer = rest(ask(server.address(), asks.to_owned() + body));
+        let answered = answer.starts_with("HTTP/1.1 200 OK\r\n");
+        assert!(answered && answer.contains("\"tokens\":"), "{answer}");
     }
 
     #[test]

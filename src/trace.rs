@@ -162,17 +162,10 @@ impl Trace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
     use cpu_gpu::gpu::testing;
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        trace: Trace,
-    }
-
     fn trace(words: &[&str]) -> Trace {
-        Line::try_parse_from(["trace"].iter().chain(words)).unwrap().trace
+        crate::parsed(words).unwrap()
     }
 
     #[test]

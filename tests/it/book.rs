@@ -1,5 +1,6 @@
 //! The command `book`. That the book itself is whole and up to date is in `stale.rs`.
 
+use crate::{command, read, root, said, throughput};
 use bookbinder::sources;
 use lab::testing::{ask, rest};
 use std::{
@@ -7,7 +8,7 @@ use std::{
     fs,
     io::{BufRead as _, BufReader},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     time::{Duration, Instant},
 };
 
@@ -17,9 +18,8 @@ fn the_bibliography_has_each_source_once_with_its_address_and_in_order() {
     // Two manuals that their maker offers at one address; notebooks that are no longer offered anywhere.
     const SHARED: [&str; 3] = ["amx", "amx-opt", "vdpbf16ps"];
     const NOWHERE: [&str; 1] = ["dli"];
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src").join(sources::BIBLIOGRAPHY);
-    let all = sources::bibliography(&file).unwrap();
-    let text = fs::read_to_string(&file).unwrap();
+    let file = root().join("book/src").join(sources::BIBLIOGRAPHY);
+    let (all, text) = (sources::bibliography(&file).unwrap(), read(&file));
     let keys: Vec<&str> = text
         .lines()
         .filter_map(|line| Some(line.strip_prefix("[^")?.split_once("]:")?.0))
@@ -39,8 +39,8 @@ fn the_bibliography_has_each_source_once_with_its_address_and_in_order() {
 
 #[test]
 fn the_glossary_is_in_order() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src").join(sources::GLOSSARY);
-    let text = fs::read_to_string(&file).unwrap();
+    let file = root().join("book/src").join(sources::GLOSSARY);
+    let text = read(&file);
     let lines: Vec<&str> = text.lines().collect();
     let terms: Vec<String> = lines
         .windows(2)
@@ -54,8 +54,6 @@ fn the_glossary_is_in_order() {
 /// Two drawings of the chapters stand in pages as they are: the route and what builds on what.
 #[test]
 fn drawings_of_the_chapters_are_up_to_date() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let read = |file: &str| fs::read_to_string(root.join(file)).unwrap();
     let (route, needs) = (read("book/src/README.md"), read("book/src/how-to.md"));
     let contents = read("book/src/SUMMARY.md");
     let links =
@@ -82,22 +80,14 @@ fn drawings_of_the_chapters_are_up_to_date() {
             .collect();
         let below = direct.iter().flat_map(|other| builds_on[other].iter().copied());
         let all: BTreeSet<&str> = below.chain(direct.iter().copied()).collect();
-        let manifest = read(&format!("chapters/{folder}/Cargo.toml"));
-        let used = manifest
-            .split("\n[dependencies]")
-            .nth(1)
-            .unwrap_or_default()
-            .split("\n[")
-            .next()
-            .unwrap();
+        let manifest = read(format!("chapters/{folder}/Cargo.toml"));
+        let used = manifest.split("\n[dependencies]").nth(1).unwrap_or_default();
+        let used = used.split("\n[").next().unwrap();
         for (other, _, folder) in &chapters {
             let name = folder.split_once('-').unwrap().1.replace('-', "_");
-            let uses =
-                used.contains(&format!("\n{name}.")) || used.contains(&format!("\n{name} ="));
-            assert!(
-                if uses { all.contains(other) } else { !direct.contains(other) },
-                "{number}: {name}"
-            );
+            let uses = [".", " ="].iter().any(|end| used.contains(&format!("\n{name}{end}")));
+            let told = if uses { all.contains(other) } else { !direct.contains(other) };
+            assert!(told, "{number}: {name}");
         }
         builds_on.insert(number, all);
         arrows += direct.len();
@@ -110,21 +100,15 @@ fn a_folder_that_is_no_book_is_left_alone() {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("not-a-book");
     fs::create_dir_all(&out).unwrap();
     fs::write(out.join("thesis.txt"), "years of work").unwrap();
-    let ran = Command::new(env!("CARGO_BIN_EXE_throughput"))
-        .args(["book", "build", "--out"])
-        .arg(&out)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .unwrap();
-    assert!(!ran.status.success());
-    assert!(String::from_utf8_lossy(&ran.stderr).contains("is not a book"));
+    let ran = throughput(&["book", "build", "--out", out.to_str().unwrap()], root());
+    assert!(!ran.status.success() && said(&ran).contains("is not a book"));
     assert!(out.join("thesis.txt").is_file());
 }
 
 #[test]
 fn the_order_of_the_machines_names_those_that_have_records() {
-    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/records");
-    let order = fs::read_to_string(records.join("machines.txt")).unwrap();
+    let records = root().join("book/records");
+    let order = read("book/records/machines.txt");
     let machines: Vec<&str> = order.lines().collect();
     assert!(!machines.is_empty());
     for machine in &machines {
@@ -142,10 +126,9 @@ fn records_come_from_a_clean_commit_and_a_full_run() {
     // Machine and experiment. To be measured anew; the list only shrinks.
     const OLD: [(&str, &str); 2] =
         [("cascadelake-2core", "language_model.cost"), ("epyc-2core", "training.models")];
-    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/records");
     let (mut wrong, mut old) = (Vec::new(), BTreeSet::new());
-    for name in fs::read_to_string(records.join("machines.txt")).unwrap().lines() {
-        let machine = lab::record::Records::load(&records.join(name)).unwrap();
+    for name in read("book/records/machines.txt").lines() {
+        let machine = lab::Records::load(&root().join("book/records").join(name)).unwrap();
         for run in machine.chapters.values().flat_map(|chapter| &chapter.runs) {
             let clean = run.commit.len() >= 7 && run.commit.chars().all(|c| c.is_ascii_hexdigit());
             if clean && run.budget == "full" && run.flags.starts_with("release") {
@@ -174,12 +157,7 @@ impl Drop for Ended {
 
 /// Starts the command so that it serves: it, and the address that its first line names. No one reads its further ones.
 pub(crate) fn serving(words: &[&str]) -> (Ended, String) {
-    let server = Command::new(env!("CARGO_BIN_EXE_throughput"))
-        .args(words)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .stdout(Stdio::piped())
-        .spawn();
-    let mut server = Ended(server.unwrap());
+    let mut server = Ended(command(words, root()).stdout(Stdio::piped()).spawn().unwrap());
     let mut line = String::new();
     BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.split("http://").nth(1).and_then(|rest| rest.split([';', '/', ' ']).next());

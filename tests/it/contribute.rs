@@ -1,10 +1,10 @@
 //! The way of a machine's records: measured, sent as one file, received by a maintainer, shown by the book.
 
+use crate::{command, root, said};
 use lab::record::{Value, name};
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 fn copy(from: &Path, to: &Path) {
@@ -16,17 +16,9 @@ fn copy(from: &Path, to: &Path) {
 
 /// What the command prints, and whether it succeeded.
 fn throughput(folder: &Path, records: &Path, words: &[&str]) -> (bool, String) {
-    let out = Command::new(env!("CARGO_BIN_EXE_throughput"))
-        .arg("measure")
-        .args(words)
-        .arg("--records")
-        .arg(records)
-        .current_dir(folder)
-        .env("USER", "debian")
-        .output()
-        .unwrap();
-    let said = [out.stdout, out.stderr].concat();
-    (out.status.success(), String::from_utf8(said).unwrap())
+    let words = [&["measure"], words, &["--records"]].concat();
+    let out = command(&words, folder).arg(records).env("USER", "debian").output().unwrap();
+    (out.status.success(), said(&out))
 }
 
 fn only_file(folder: &Path) -> PathBuf {
@@ -39,7 +31,7 @@ fn only_file(folder: &Path) -> PathBuf {
 
 #[test]
 fn records_are_sent_as_one_file_and_received() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/records/epyc-2core");
+    let root = root().join("book/records/epyc-2core");
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (mine, theirs) = (here.path().join("records"), there.path().join("records"));
     let (done, said) = throughput(here.path(), &mine, &["--send"]);
@@ -63,12 +55,8 @@ fn records_are_sent_as_one_file_and_received() {
     let shown = |records: &lab::Records| -> Vec<String> {
         let one = |value: &Value| {
             let spread = [value.low, value.high].map(|number| value.unit.format(number)).join(" ");
-            format!(
-                "{} {spread} {} of {}",
-                name(&value.key, &value.params),
-                value.text(),
-                value.count()
-            )
+            let name = name(&value.key, &value.params);
+            format!("{name} {spread} {} of {}", value.text(), value.count())
         };
         records.values().map(one).collect()
     };

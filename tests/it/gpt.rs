@@ -1,14 +1,11 @@
 //! A language model as its user has it: trained, killed, gone on with, prompted, served.
 
-use crate::{
-    book::serving,
-    stale::{root, said, throughput},
-};
+use crate::{book::serving, command, done, root, said, throughput};
 use lab::testing::{ask, rest};
 use std::{
     fs,
     path::Path,
-    process::{Command, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -30,9 +27,8 @@ const RUN: [&str; 14] = [
     "--run",
 ];
 
-fn train(run: &Path, words: &[&str]) -> std::process::Output {
-    let words: Vec<&str> = [words, &[run.to_str().unwrap()]].concat();
-    throughput(&words, root())
+fn train(run: &Path, words: &[&str]) -> String {
+    done(&[words, &[run.to_str().unwrap()]].concat(), root())
 }
 
 #[test]
@@ -40,17 +36,15 @@ fn a_model_is_trained_killed_gone_on_with_prompted_and_served() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, killed) = (folder.path().join("whole"), folder.path().join("killed"));
     let trained = train(&whole, &RUN);
-    assert!(trained.status.success(), "{}", said(&trained));
-    assert!(said(&trained).contains("bits for each byte"), "{}", said(&trained));
+    assert!(trained.contains("bits for each byte"), "{trained}");
     // A young model's samples are any bytes.
     let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    assert!(said(&trained).contains('\u{fffd}') && !said(&trained).contains(obeyed));
+    assert!(trained.contains('\u{fffd}') && !trained.contains(obeyed));
 
     // Killed after its first checkpoint, and gone on with.
-    let mut child = Command::new(env!("CARGO_BIN_EXE_throughput"))
-        .args(RUN)
+    let mut child = command(&RUN, root())
         .arg(&killed)
-        .current_dir(root())
+        .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
@@ -60,16 +54,14 @@ fn a_model_is_trained_killed_gone_on_with_prompted_and_served() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let again = train(&killed, &["train", "--resume", "--run"]);
-    assert!(again.status.success(), "{}", said(&again));
+    train(&killed, &["train", "--resume", "--run"]);
     let model = |run: &Path| fs::read(run.join("model.safetensors")).unwrap();
     assert!(model(&whole) == model(&killed), "the bytes differ");
 
     // Prompted: the same seed, the same text.
     let text = |model: &Path| {
         let words = ["generate", "--prompt", "fn main() {", "--tokens", "30", "--model"];
-        let words: Vec<&str> = [&words[..], &[model.to_str().unwrap()]].concat();
-        let output = throughput(&words, root());
+        let output = throughput(&[&words[..], &[model.to_str().unwrap()]].concat(), root());
         assert!(output.status.success(), "{}", said(&output));
         String::from_utf8_lossy(&output.stdout).into_owned()
     };

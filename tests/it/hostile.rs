@@ -1,17 +1,11 @@
 //! What the command does where its output is closed, nothing can be written, and names are not text: it reports that in
 //! a sentence, and never panics.
 
+use crate::{command, root, said, throughput};
 use std::{
     fs, io,
-    path::Path,
-    process::{Command, Output, Stdio},
+    process::{Command, Output},
 };
-
-fn throughput(words: &[&str], folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_throughput"));
-    command.args(words).current_dir(folder).env("NO_COLOR", "1").stdin(Stdio::null());
-    command
-}
 
 /// The one sentence of a command that failed.
 fn failed(out: &Output) -> String {
@@ -33,12 +27,11 @@ const SPEAKING: [&[&str]; 5] = [
 
 #[test]
 fn output_without_a_reader_is_fine() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for words in SPEAKING {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
-        let out = throughput(words, root).stdout(writer).output().unwrap();
-        let said = String::from_utf8_lossy(&out.stderr);
+        let out = command(words, root()).stdout(writer).output().unwrap();
+        let said = said(&out);
         assert!(out.status.success() && said.is_empty(), "{words:?}: {} {said}", out.status);
     }
 }
@@ -46,10 +39,9 @@ fn output_without_a_reader_is_fine() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_behind_standard_output_is_one_sentence() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for words in SPEAKING {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
-        let error = failed(&throughput(words, root).stdout(full).output().unwrap());
+        let error = failed(&command(words, root()).stdout(full).output().unwrap());
         assert!(error.contains("standard output can't be written"), "{words:?}: {error}");
     }
 }
@@ -61,17 +53,17 @@ fn a_folder_need_not_be_text() {
     let folder = tempfile::tempdir().unwrap();
     let odd = folder.path().join(OsStr::from_bytes(b"gr\xfc\xdfe"));
     // An experiment that only counts.
-    let out = throughput(&["measure", "hardware.table", "--records"], folder.path())
-        .arg(odd.file_name().unwrap())
-        .output()
-        .unwrap();
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let succeeds = |words: &[&str], odd: &OsStr| {
+        let out = command(words, folder.path()).arg(odd).output().unwrap();
+        assert!(out.status.success(), "{}", said(&out));
+        out.stdout
+    };
+    succeeds(&["measure", "hardware.table", "--records"], odd.file_name().unwrap());
     let records = lab::Records::load(&odd.join("yours")).unwrap();
     let command = &records.runs().next().unwrap().command;
-    assert!(command.contains("gr\u{fffd}\u{fffd}e"), "{command}");
-    assert!(
-        command.contains("cargo run ") && command.contains(" -- measure hardware.table --records ")
-    );
+    for part in ["cargo run ", " -- measure hardware.table --records ", "gr\u{fffd}\u{fffd}e"] {
+        assert!(command.contains(part), "{command}");
+    }
 
     fs::create_dir_all(odd.join("run")).unwrap();
     let model = training::Classifier::random(training::Model::Linear, 1).unwrap();
@@ -79,12 +71,8 @@ fn a_folder_need_not_be_text() {
     let digit = lab::data::drawn(1, 0, 1).train.images;
     let picture = folder.path().join("digit");
     fs::write(&picture, lab::data::idx::write_images(&digit, 28, 28)).unwrap();
-    let out = throughput(&["predict", "digit", "--json", "--run"], folder.path())
-        .arg(odd.join("run"))
-        .output()
-        .unwrap();
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    let said: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let said = succeeds(&["predict", "digit", "--json", "--run"], odd.join("run").as_os_str());
+    let said: serde_json::Value = serde_json::from_slice(&said).unwrap();
     assert!(said["model_file"].as_str().unwrap().contains("gr\u{fffd}\u{fffd}e"));
 }
 
@@ -100,7 +88,7 @@ fn measure_knows_before_it_measures_that_it_can_not_save() {
     let minutes = ["measure", "matmul", "--budget", "full", "--records"];
     for (records, says) in [("file", "file/yours: "), ("damaged", "matmul.json is not a record")] {
         let words = [&minutes[..], &[records]].concat();
-        let out = throughput(&words, folder.path()).output().unwrap();
+        let out = throughput(&words, folder.path());
         let error = failed(&out);
         assert!(error.contains(says), "{error}");
         // The cause once, and nothing was measured.
@@ -114,7 +102,7 @@ fn measure_knows_before_it_measures_that_it_can_not_save() {
         ("Yours", "there is a machine `yours` already"),
     ] {
         let words = [&minutes[..], &["damaged", "--machine", name]].concat();
-        let error = failed(&throughput(&words, folder.path()).output().unwrap());
+        let error = failed(&throughput(&words, folder.path()));
         assert!(error.contains(says), "{error}");
     }
 }
@@ -130,11 +118,10 @@ fn a_place_that_is_no_folder_is_said_with_the_way_out() {
         places.extend([("link", "is a link that leads nowhere"), ("/dev/null", "is no folder")]);
     }
     for (place, says) in places {
-        let error =
-            failed(&throughput(&["train", "--run", place], folder.path()).output().unwrap());
+        let error = failed(&throughput(&["train", "--run", place], folder.path()));
         assert!(error.contains(says) && error.contains("another"), "{error}");
         let words = ["book", "build", "--out", place];
-        let error = failed(&throughput(&words, folder.path()).output().unwrap());
+        let error = failed(&throughput(&words, folder.path()));
         assert!(error.contains(place) && error.contains("choose a new or empty folder"), "{error}");
     }
     assert_eq!(fs::read_to_string(folder.path().join("file")).unwrap(), "dear");
@@ -142,11 +129,9 @@ fn a_place_that_is_no_folder_is_said_with_the_way_out() {
 
 #[test]
 fn more_threads_than_cores_can_serve_are_not_started() {
-    let out = throughput(&["measure", "--list"], Path::new("."))
-        .env("RAYON_NUM_THREADS", "100000")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&out.stderr);
+    let mut list = command(&["measure", "--list"], root());
+    let out = list.env("RAYON_NUM_THREADS", "100000").output().unwrap();
+    let said = said(&out);
     assert!(out.status.success() && said.contains("asks for 100000 threads"), "{said}");
 }
 
@@ -154,11 +139,10 @@ fn more_threads_than_cores_can_serve_are_not_started() {
 #[test]
 fn a_limit_on_files_is_an_error_and_not_the_end() {
     let folder = tempfile::tempdir().unwrap();
-    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/records");
     let limited = "ulimit -f 8; exec \"$0\" measure --send --machine epyc-2core --records \"$1\"";
     let out = Command::new("sh")
         .args(["-c", limited, env!("CARGO_BIN_EXE_throughput")])
-        .arg(records)
+        .arg(root().join("book/records"))
         .current_dir(folder.path())
         .output()
         .unwrap();

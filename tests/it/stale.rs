@@ -16,37 +16,15 @@
 //! [`each_fault_is_noticed`] breaks a small course in each of these ways. What is exempt is listed with its reason in
 //! `tests/stale/`; an entry that is no longer needed fails, so that the lists only shrink.
 
+use crate::{done, read, root, said, throughput};
 use bookbinder::{Binder, Page, exercises, links, notebook, sources, typed};
-use lab::testing::{Tool, need};
+use lab::testing::{Tool, need, put};
 use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    process::{Command, Output},
     sync::OnceLock,
 };
-
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn read(path: impl AsRef<Path>) -> String {
-    let path = root().join(path);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-pub(crate) fn throughput(words: &[&str], folder: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_throughput"))
-        .args(words)
-        .current_dir(folder)
-        .env("NO_COLOR", "1")
-        .output()
-        .unwrap()
-}
-
-pub(crate) fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
 
 /// The files of the pages with their Markdown, by their names in the repository: what the table of contents names. A page
 /// that a reader only keeps there is none of them.
@@ -99,8 +77,7 @@ fn book() -> &'static Path {
     static BOOK: OnceLock<PathBuf> = OnceLock::new();
     BOOK.get_or_init(|| {
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stale-book");
-        let built = throughput(&["book", "build", "--out", out.to_str().unwrap()], root());
-        assert!(built.status.success(), "{}", said(&built));
+        done(&["book", "build", "--out", out.to_str().unwrap()], root());
         out
     })
 }
@@ -112,8 +89,7 @@ fn the_book_builds() {
 
 #[test]
 fn links_lead_somewhere() {
-    let checked = throughput(&["book", "check", book().to_str().unwrap()], root());
-    assert!(checked.status.success(), "{}", said(&checked));
+    done(&["book", "check", book().to_str().unwrap()], root());
 }
 
 /// The addresses that a page's script leads on to, by the anchor that was asked for.
@@ -151,8 +127,7 @@ fn old_addresses_lead_to_their_text() {
 
 #[test]
 fn notebooks_are_their_pages() {
-    let checked = throughput(&["notebooks", "sync", "--check"], root());
-    assert!(checked.status.success(), "{}", said(&checked));
+    done(&["notebooks", "sync", "--check"], root());
 }
 
 /// What a page shows in place of a number: the machine, the key, and why.
@@ -224,11 +199,8 @@ fn what_is_not_measured_is_listed() {
             continue;
         }
         let html = with_all_machines(&page);
-        assert!(
-            !html.contains("<data value=\"NaN\"") && !html.contains("></data>"),
-            "{}",
-            page.display()
-        );
+        let odd = ["<data value=\"NaN\"", "></data>"].iter().find(|odd| html.contains(**odd));
+        assert!(odd.is_none(), "{}: {odd:?}", page.display());
         for (machine, key, why) in unmeasured(&html) {
             // "not measured: this CPU has no AMX" is an answer.
             if machines.contains(&machine)
@@ -266,14 +238,11 @@ fn numbers_in_prose_are_not_typed() {
 #[test]
 fn terms_are_used() {
     let glossary = sources::glossary(&root().join("book/src/glossary.md")).unwrap();
-    let mut text = String::new();
-    for (file, page) in pages() {
-        if !file.ends_with("glossary.md") {
-            text.push_str(&page);
-        }
-    }
+    let others = pages().into_iter().filter(|(file, _)| !file.ends_with("glossary.md"));
+    let mut text: String = others.map(|(_, page)| page).collect();
     for exercise in exercises::all(root()).unwrap() {
-        text.push_str(&(exercise.task + &exercise.hints.concat() + &exercise.solution));
+        let readme = exercise.readme;
+        text.push_str(&(readme.task + &readme.hints.concat() + &readme.solution));
     }
     let lower = text.to_lowercase();
     let idle = glossary.iter().filter(|(key, term)| {
@@ -326,21 +295,21 @@ fn commands(markdown: &str) -> Vec<String> {
     found
 }
 
+/// Why a command is none, if it is none: cargo would not know it, or the course's command would refuse it.
+pub fn no_command(command: &str) -> Option<String> {
+    unknown_to_cargo(command).or_else(|| refused(&own_words(command)?))
+}
+
 /// The words behind `cargo run … --`, or behind the built program; `None` if it is another command.
 fn own_words(command: &str) -> Option<Vec<&str>> {
     let words: Vec<&str> = command.split_whitespace().filter(|word| *word != "…").collect();
     if let Some(at) = words.iter().position(|word| *word == "target/release/throughput") {
         return Some(words[at + 1..].to_vec());
     }
-    if words[..words.len().min(2)] != ["cargo", "run"] {
+    if words[..words.len().min(2)] != ["cargo", "run"] || words.contains(&"--example") {
         return None;
     }
-    Some(
-        words
-            .iter()
-            .position(|word| *word == "--")
-            .map_or(Vec::new(), |at| words[at + 1..].to_vec()),
-    )
+    Some(words.into_iter().skip_while(|word| *word != "--").skip(1).collect())
 }
 
 /// Why the course's command would refuse these words, if it would. Nothing is run.
@@ -472,7 +441,7 @@ fn commands_in_the_text_are_understood() {
             text.split('`').filter(|part| part.starts_with("cargo ") && !part.contains('\n'))
         {
             count += 1;
-            let why = unknown_to_cargo(command).or_else(|| refused(&own_words(command)?));
+            let why = no_command(command);
             wrong.extend(why.map(|why| format!("{file}: `{command}`: {why}")));
         }
     }
@@ -483,15 +452,9 @@ fn commands_in_the_text_are_understood() {
 /// A course of one page, and what is wrong with it; the page's sources are `used` and those of `text`.
 fn faults(text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let put = |path: &str, text: &str| {
-        let path = folder.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    };
-    put(
-        "book/book.toml",
-        "[book]\ntitle = \"A course\"\n[build]\nuse-default-preprocessors = false\n",
-    );
+    let put = |path: &str, text: &str| put(folder.path(), path, text);
+    let settings = "[book]\ntitle = \"A course\"\n[build]\nuse-default-preprocessors = false\n";
+    put("book/book.toml", settings);
     put("book/src/SUMMARY.md", "[Home](README.md)\n\n- [One](01-one/README.md)\n");
     put("book/src/README.md", "# Home\n\nA source[^used].\n");
     put("book/src/glossary.md", "# Glossary\n\nRun\n: What a program does.\n");
@@ -527,9 +490,7 @@ fn faults(text: &str) -> String {
     let stale = notebooks.iter().filter(|(_, change)| *change != notebook::Change::Same);
     let mut wrong: Vec<String> = stale.map(|(name, _)| format!("{name} is stale")).collect();
     wrong.extend(typed::numbers(&page).iter().map(ToString::to_string));
-    let commands = commands(&page);
-    wrong.extend(commands.iter().filter_map(|command| unknown_to_cargo(command)));
-    wrong.extend(commands.iter().filter_map(|command| refused(&own_words(command)?)));
+    wrong.extend(commands(&page).iter().filter_map(|command| no_command(command)));
     put("out/index.html", &page);
     wrong.extend(links::check(&folder.path().join("out")).unwrap());
     wrong.join("\n")

@@ -1,7 +1,8 @@
 //! Ctrl-C, SIGTERM and SIGHUP end every command soon, and the programs that it has started with it; a limit on threads or
 //! memory is one sentence. Each is tried on real processes.
 
-use crate::stale::root;
+use crate::{command, root};
+use lab::testing::put;
 use language_model::{
     Config, Model, Tokenizer,
     generate::{Decoder, Sampling, Stop, generate},
@@ -12,7 +13,7 @@ use std::{
     ops::ControlFlow,
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, ExitStatus},
     sync::mpsc::{Receiver, channel},
     thread,
     time::{Duration, Instant},
@@ -41,13 +42,10 @@ impl Running {
             libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
         }
         let (mut reader, writer) = io::pipe().unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_throughput"));
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let mut command = command(&words, at);
         command
-            .args(words.split_whitespace())
-            .current_dir(at)
-            .env("NO_COLOR", "1")
             .env("CARGO", at.join("cargo"))
-            .stdin(Stdio::null())
             .stdout(writer.try_clone().unwrap())
             .stderr(writer)
             .process_group(0);
@@ -121,18 +119,11 @@ impl Drop for Running {
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    fs::create_dir_all(at("book")).unwrap();
-    fs::create_dir_all(at("model")).unwrap();
-    fs::write(at("book/book.toml"), "").unwrap();
+    put(folder.path(), "book/book.toml", "");
+    fs::create_dir(at("model")).unwrap();
     let tokenizer = Tokenizer::train(&[b"fn main() {}\n"], 257).unwrap();
-    let config = Config {
-        vocabulary: tokenizer.vocabulary(),
-        context: 64,
-        width: 64,
-        heads: 2,
-        layers: 2,
-        hidden: 64,
-    };
+    let vocabulary = tokenizer.vocabulary();
+    let config = Config { vocabulary, context: 64, width: 64, heads: 2, layers: 2, hidden: 64 };
     // Not every model without training writes on and on.
     let endless = |model: &Model| {
         let decoder = Decoder::new(&model.config, &model.parameters).unwrap();
@@ -226,12 +217,8 @@ fn nohup_is_obeyed() {
 fn a_model_writes_no_longer_than_somebody_reads() {
     let folder = folder();
     let (mut reader, writer) = io::pipe().unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_throughput"))
-        .args(["generate", "--model", "model", "--tokens", "100000000", "--temperature", "0"])
-        .current_dir(folder.path())
-        .stdout(writer)
-        .spawn()
-        .unwrap();
+    let words = ["generate", "--model", "model", "--tokens", "100000000", "--temperature", "0"];
+    let mut child = command(&words, folder.path()).stdout(writer).spawn().unwrap();
     reader.read_exact(&mut [0; 20]).unwrap();
     drop(reader);
     let began = Instant::now();
@@ -266,9 +253,9 @@ fn limited(
     words: &str,
     at: &Path,
 ) -> std::process::Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_throughput"));
-    command.args(words.split_whitespace()).current_dir(at);
-    command.env("NO_COLOR", "1").env("CARGO", "false").stdin(Stdio::null());
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let mut command = command(&words, at);
+    command.env("CARGO", "false");
     // SAFETY: a system call without arguments.
     if unsafe { libc::geteuid() } == 0 {
         command.uid(NOBODY).gid(NOBODY);

@@ -16,6 +16,7 @@ use std::{
 };
 
 /// A chapter: what it measures, what it draws.
+#[derive(Default)]
 pub struct Chapter {
     /// The number in the book.
     pub number: u32,
@@ -44,14 +45,13 @@ impl Chapter {
         title: &'static str,
         parts: impl IntoIterator<Item = Part>,
     ) -> Self {
-        let mut all = Part::default();
+        let mut all = Self { number, name, title, ..Self::default() };
         for part in parts {
             all.experiments.extend(part.experiments);
             all.figures.extend(part.figures);
             all.tables.extend(part.tables);
         }
-        let Part { experiments, figures, tables } = all;
-        Self { number, name, title, experiments, figures, tables }
+        all
     }
 }
 
@@ -221,15 +221,14 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The value goes into the record, which keeps [`KEPT`](crate::record::KEPT) of its samples. Returns the median, which
-    /// is that of all samples.
+    /// Records samples: the record keeps [`KEPT`](crate::record::KEPT) of them. Returns the median, which is that of all.
     ///
     /// # Panics
-    /// If the experiment does not declare the key, or records the same key and parameters twice: both are
-    /// bugs in the experiment.
-    pub(crate) fn leave(&mut self, value: Value) -> f64 {
-        self.declared(&value.key);
-        let value = value.thinned(crate::record::KEPT);
+    /// If the experiment does not declare the key, or records the same quantity twice: both are bugs in the
+    /// experiment.
+    pub fn record(&mut self, quantity: Quantity, samples: Samples) -> f64 {
+        self.declared(quantity.key().name);
+        let value = quantity.value(samples).thinned(crate::record::KEPT);
         assert!(
             !self.values.iter().any(|old| old.key == value.key && old.params == value.params),
             "experiment {} records {} twice",
@@ -247,14 +246,14 @@ impl<'a> Recorder<'a> {
         let why = why.into();
         for key in self.experiment.values {
             let key = key.name.to_owned();
-            self.leave_out(Skipped { key, params: params(list), why: why.clone() });
+            self.skipped.push(Skipped { key, params: params(list), why: why.clone() });
         }
     }
 
-    /// The reason goes into the record.
-    pub(crate) fn leave_out(&mut self, skipped: Skipped) {
-        self.declared(&skipped.key);
-        self.skipped.push(skipped);
+    /// Says that a quantity can't be measured here, and why: `this CPU has no AMX`.
+    pub fn skip_at(&mut self, quantity: Quantity, why: impl Into<String>) {
+        self.declared(quantity.key().name);
+        self.skipped.push(quantity.skipped(why));
     }
 
     fn declared(&self, key: &str) {
@@ -267,17 +266,68 @@ impl<'a> Recorder<'a> {
 
     /// Tells the person who waits what is being measured now.
     pub fn note(&self, key: &str, list: ParamList) {
-        self.note_text(&crate::record::name(key, &params(list)));
-    }
-
-    /// [`Recorder::note`] in any words.
-    pub(crate) fn note_text(&self, text: &str) {
-        self.progress.note(text);
+        self.progress.note(&crate::record::name(key, &params(list)));
     }
 
     /// What the run has left.
     pub fn finish(self) -> (Vec<Value>, Vec<Skipped>) {
         (self.values, self.skipped)
+    }
+
+    /// [`Recorder::record`] of one sample.
+    pub fn one(&mut self, quantity: Quantity, value: f64) -> f64 {
+        self.record(quantity, Samples::one(value))
+    }
+
+    /// Records what was found, or leaves it out for the reason that there is none.
+    ///
+    /// # Errors
+    /// Any other than [`Error::Skipped`].
+    pub fn record_or_skip(&mut self, quantity: Quantity, found: Result<Samples>) -> Result<()> {
+        match found {
+            Ok(samples) => {
+                self.record(quantity, samples);
+            }
+            Err(Error::Skipped { why, .. }) => self.skip_at(quantity, why),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Whether the quantity has been measured, or left out with a reason.
+    pub fn has(&self, quantity: &Quantity) -> bool {
+        let Skipped { key, params, .. } = quantity.clone().skipped("");
+        self.values.iter().any(|value| value.key == key && value.params == params)
+            || self.skipped.iter().any(|skipped| skipped.key == key && skipped.params == params)
+    }
+
+    /// Tells the person who waits what is being measured now.
+    pub fn note_at(&self, quantity: impl Borrow<Quantity>) {
+        self.progress.note(&quantity.borrow().to_string());
+    }
+
+    /// Times `work` by the budget's plan and records the seconds of one call. Returns the median.
+    pub fn time(&mut self, quantity: Quantity, work: impl FnMut()) -> f64 {
+        self.note_at(&quantity);
+        let samples = measure::time(self.budget.plan(), work);
+        self.record(quantity, samples)
+    }
+
+    /// Times `work`, which does `amount` (operations, bytes, images) in each call, and records the rate. Returns the
+    /// median.
+    pub fn time_rate(&mut self, quantity: Quantity, amount: f64, work: impl FnMut()) -> f64 {
+        self.note_at(&quantity);
+        let samples = measure::time(self.budget.plan(), work).map(|seconds| amount / seconds);
+        self.record(quantity, samples)
+    }
+}
+
+impl Run {
+    /// A run by this build at this moment, which has left nothing yet.
+    pub fn now(experiment: &Experiment, budget: Budget) -> Self {
+        let Provenance { command, date, commit, rustc, flags } = Provenance::now();
+        let (experiment, budget) = (experiment.key.to_owned(), budget.name().to_owned());
+        Self { experiment, command, date, commit, budget, rustc, flags, ..Self::default() }
     }
 }
 
@@ -308,30 +358,17 @@ pub fn run_keeping(
     progress: &Progress,
     keep: &mut (dyn FnMut(Run) -> Result<()> + Send),
 ) -> Result<Run> {
-    let provenance = Provenance::now();
-    let made = |values, skipped, unfinished| {
-        let provenance = provenance.clone();
-        Run {
-            experiment: experiment.key.to_owned(),
-            command: provenance.command,
-            date: provenance.date,
-            commit: provenance.commit,
-            budget: budget.name().to_owned(),
-            rustc: provenance.rustc,
-            flags: provenance.flags,
-            unfinished,
-            values,
-            skipped,
-        }
+    let of = Run::now(experiment, budget);
+    let mut keeper = |values: &[Value], skipped: &[Skipped]| {
+        let (values, skipped) = (values.to_vec(), skipped.to_vec());
+        keep(Run { unfinished: true, values, skipped, ..of.clone() })
     };
-    let mut keeper =
-        |values: &[Value], skipped: &[Skipped]| keep(made(values.to_vec(), skipped.to_vec(), true));
     let mut recorder = Recorder::new(experiment, budget, device, progress);
     recorder.data = data.map(Path::to_owned);
     recorder.keeper = Some(Mutex::new(&mut keeper));
     (experiment.run)(&mut recorder)?;
     let (values, skipped) = recorder.finish();
-    Ok(made(values, skipped, false))
+    Ok(Run { values, skipped, ..of })
 }
 
 /// Looks a chapter up by number, name or folder (`1`, `matmul`, `01-matmul`), or by the beginning of one.
@@ -342,69 +379,6 @@ pub fn named<'c>(chapters: &'c [Chapter], name: &str) -> Result<&'c Chapter> {
     let folders: Vec<String> = chapters.iter().map(Chapter::folder).collect();
     let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
     Ok(&chapters[names::chapter("chapter", name, &folders)?])
-}
-
-impl Recorder<'_> {
-    /// Records samples. Returns their median.
-    ///
-    /// # Panics
-    /// If the experiment does not declare the key, or records the same quantity twice: both are bugs in the
-    /// experiment.
-    pub fn record(&mut self, quantity: Quantity, samples: Samples) -> f64 {
-        self.leave(quantity.value(samples))
-    }
-
-    /// [`Recorder::record`] of one sample.
-    pub fn one(&mut self, quantity: Quantity, value: f64) -> f64 {
-        self.record(quantity, Samples::one(value))
-    }
-
-    /// Records what was found, or leaves it out for the reason that there is none.
-    ///
-    /// # Errors
-    /// Any other than [`Error::Skipped`].
-    pub fn record_or_skip(&mut self, quantity: Quantity, found: Result<Samples>) -> Result<()> {
-        match found {
-            Ok(samples) => {
-                self.record(quantity, samples);
-            }
-            Err(Error::Skipped { why, .. }) => self.skip_at(quantity, why),
-            Err(error) => return Err(error),
-        }
-        Ok(())
-    }
-
-    /// Whether the quantity has been measured, or left out with a reason.
-    pub fn has(&self, quantity: &Quantity) -> bool {
-        let Skipped { key, params, .. } = quantity.clone().skipped("");
-        self.values.iter().any(|value| value.key == key && value.params == params)
-            || self.skipped.iter().any(|skipped| skipped.key == key && skipped.params == params)
-    }
-
-    /// Says that a quantity can't be measured here, and why: `this CPU has no AMX`.
-    pub fn skip_at(&mut self, quantity: Quantity, why: impl Into<String>) {
-        self.leave_out(quantity.skipped(why));
-    }
-
-    /// Tells the person who waits what is being measured now.
-    pub fn note_at(&self, quantity: impl Borrow<Quantity>) {
-        self.note_text(&quantity.borrow().to_string());
-    }
-
-    /// Times `work` by the budget's plan and records the seconds of one call. Returns the median.
-    pub fn time(&mut self, quantity: Quantity, work: impl FnMut()) -> f64 {
-        self.note_at(&quantity);
-        let samples = measure::time(self.budget.plan(), work);
-        self.record(quantity, samples)
-    }
-
-    /// Times `work`, which does `amount` (operations, bytes, images) in each call, and records the rate. Returns the
-    /// median.
-    pub fn time_rate(&mut self, quantity: Quantity, amount: f64, work: impl FnMut()) -> f64 {
-        self.note_at(&quantity);
-        let samples = measure::time(self.budget.plan(), work).map(|seconds| amount / seconds);
-        self.record(quantity, samples)
-    }
 }
 
 #[cfg(test)]
@@ -533,15 +507,8 @@ mod tests {
 
     #[test]
     fn a_chapter_is_found_by_number_name_and_folder() {
-        let chapter = |number, name| Chapter {
-            number,
-            name,
-            title: "",
-            experiments: vec![],
-            figures: vec![],
-            tables: vec![],
-        };
-        let chapters = [chapter(1, "matmul"), chapter(2, "cpu_gpu")];
+        let chapters =
+            [(1, "matmul"), (2, "cpu_gpu")].map(|(number, name)| Chapter::of(number, name, "", []));
         for (asked, found) in [
             ("1", "matmul"),
             ("matmul", "matmul"),

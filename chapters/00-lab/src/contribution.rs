@@ -8,7 +8,7 @@ mod forms;
 
 use crate::{
     Chapter, Error, Records, Result, Unit,
-    files::open_regular,
+    files::{open_regular, unmarked},
     machine::{Machine, VARIABLES, is_unoptimised},
     record::{self, ChapterRecord, Run, Value},
 };
@@ -92,8 +92,7 @@ pub fn unpack(text: &str, chapters: &[Chapter], references: &[Records]) -> Resul
     if text.len() as u64 > LONGEST {
         return Err(too_long());
     }
-    // An editor may have put a byte order mark before it.
-    let made: Contribution = serde_json::from_str(text.trim_start_matches('\u{feff}'))
+    let made: Contribution = serde_json::from_str(unmarked(text))
         .map_err(|e| asked(format!("this is not a file of `measure --send` ({e})")))?;
     if made.throughput_records != FORM {
         return Err(Error::Message(format!(

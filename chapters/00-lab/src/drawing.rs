@@ -188,41 +188,24 @@ fn said<'q>(drawing: Drawing, quantities: impl Iterator<Item = &'q Quantity>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Chapter, Experiment, Key, Samples, Unit, record::Limit, testing};
+    use crate::{Key, Samples, Unit, record::Limit, testing};
 
     const SEEN: Key = Key::measured("demo", Unit::FlopsPerSecond, &["who", "n"]);
     const MODEL: Key = Key::new(Kind::Simulated, "demo.model", Unit::FlopsPerSecond, &["who", "n"]);
 
     /// Two contenders at three sizes, the largest first; a third was left out.
     fn records() -> Records {
-        let experiment = Experiment {
-            key: SEEN.name,
-            shows: "a demonstration",
-            values: &[SEEN, MODEL],
-            quick: true,
-            run: |recorder| {
-                for (who, rate) in [("ours", 2e9), ("theirs", 1e9)] {
-                    for n in [1024, 512, 256] {
-                        let peak = Limit { name: "the peak".to_owned(), value: 4e9 };
-                        let what = SEEN.at(&[("who", &who), ("n", &n)]).against(peak);
-                        recorder.record(what, Samples(vec![0.9 * rate, rate, 1.2 * rate]));
-                    }
-                }
-                recorder.skip_at(SEEN.at(&[("who", &"tiles")]), "this CPU has none");
-                recorder.record(MODEL.at(&[("who", &"ours"), ("n", &256)]), Samples::one(3e9));
-                Ok(())
-            },
-        };
-        let run = testing::run(&experiment);
-        let chapter = Chapter {
-            number: 9,
-            name: "demo",
-            title: "Demo",
-            experiments: vec![experiment],
-            figures: vec![],
-            tables: vec![],
-        };
-        testing::records(&chapter, &run.values, &run.skipped)
+        let mut values = Vec::new();
+        for (who, rate) in [("ours", 2e9), ("theirs", 1e9)] {
+            for n in [1024, 512, 256] {
+                let peak = Limit { name: "the peak".to_owned(), value: 4e9 };
+                let what = SEEN.at(&[("who", &who), ("n", &n)]).against(peak);
+                values.push(what.value(Samples(vec![0.9 * rate, rate, 1.2 * rate])));
+            }
+        }
+        values.push(MODEL.at(&[("who", &"ours"), ("n", &256)]).value(Samples::one(3e9)));
+        let skipped = SEEN.at(&[("who", &"tiles")]).skipped("this CPU has none");
+        testing::records(&testing::demo(SEEN.name, &[SEEN, MODEL]), &values, &[skipped])
     }
 
     fn of(who: &str, n: usize) -> (String, Quantity) {

@@ -20,6 +20,11 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
+/// A file's text without the byte order mark that an editor may have put before it.
+pub fn unmarked(text: &str) -> &str {
+    text.trim_start_matches('\u{feff}')
+}
+
 /// SHA-256 of what a model file says about its model and of its weights, little-endian, in hexadecimal digits.
 pub fn check_sum(said: &[&str], weights: &[f32]) -> String {
     let mut sha = Sha256::new();

@@ -142,12 +142,8 @@ mod tests {
         assert_eq!((samples.median(), samples.spread()), (3.0, (2.0, 4.0)));
         let samples = Samples(vec![1.0, 2.0, 4.0, 8.0]);
         assert_eq!((samples.median(), samples.spread()), (3.0, (1.75, 5.0)));
-    }
-
-    #[test]
-    fn no_samples_have_no_median() {
-        assert!(Samples::default().median().is_nan());
-        assert!(Samples::default().quantile(1.0).is_nan());
+        let none = Samples::default();
+        assert!(none.median().is_nan() && none.quantile(1.0).is_nan());
     }
 
     #[test]
@@ -170,17 +166,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn the_median_splits_the_samples_in_halves(values in prop::collection::vec(-1e9_f64..1e9, 1..50)) {
-            let samples = Samples(values.clone());
-            let (low, high) = samples.spread();
-            let median = samples.median();
-            prop_assert!(low <= median && median <= high);
-            let below = values.iter().filter(|&&v| v < median).count();
-            let above = values.iter().filter(|&&v| v > median).count();
-            prop_assert!(2 * below <= values.len() && 2 * above <= values.len());
-        }
-
         /// Against the definition: the value at (n − 1)·q of the sorted row, linear between neighbours.
         #[test]
         fn quantiles_are_those_of_the_definition(
@@ -216,18 +201,14 @@ mod tests {
         }
 
         #[test]
-        fn pairs_are_those_of_one_round(
+        fn samples_keep_their_order_and_pairs_are_those_of_one_round(
             ones in prop::collection::vec(-1e9_f64..1e9, 0..9), twos in prop::collection::vec(-1e9_f64..1e9, 0..9),
         ) {
             let apart = Samples(ones.clone()).paired(&Samples(twos.clone()), |one, two| one - two);
             let rounds = ones.len().min(twos.len());
             prop_assert_eq!(apart.0, (0..rounds).map(|at| ones[at] - twos[at]).collect::<Vec<_>>());
-        }
-
-        #[test]
-        fn samples_keep_their_order(values in prop::collection::vec(-1e9_f64..1e9, 0..9)) {
-            let doubled = Samples(values.clone()).map(|v| 2.0 * v);
-            prop_assert_eq!(doubled.0, values.iter().map(|v| 2.0 * v).collect::<Vec<_>>());
+            let doubled = Samples(ones.clone()).map(|v| 2.0 * v);
+            prop_assert_eq!(doubled.0, ones.iter().map(|v| 2.0 * v).collect::<Vec<_>>());
         }
     }
 }

@@ -133,7 +133,7 @@ pub struct Skipped {
 }
 
 /// One run of one experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The experiment's key.
     pub experiment: String,

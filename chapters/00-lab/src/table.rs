@@ -147,27 +147,9 @@ impl TableData {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Chapter, Experiment, Key, Samples, record::Limit, testing};
+    use crate::{Key, Samples, record::Limit, testing};
 
     const RATE: Key = Key::measured("demo.rate", Unit::FlopsPerSecond, &["who"]);
-
-    fn chapter() -> Chapter {
-        let experiment = Experiment {
-            key: "demo",
-            shows: "a demonstration",
-            values: &[RATE],
-            quick: true,
-            run: |_| Ok(()),
-        };
-        Chapter {
-            number: 9,
-            name: "demo",
-            title: "Demo",
-            experiments: vec![experiment],
-            figures: vec![],
-            tables: vec![],
-        }
-    }
 
     fn of(who: &str) -> Quantity {
         RATE.at(&[("who", &who)])
@@ -188,7 +170,8 @@ mod tests {
         let peak = Limit { name: "the peak".to_owned(), value: 2e9 };
         let value = of("ours").against(peak).value(Samples::one(1e9));
         let skipped = of("theirs").skipped("it is not installed");
-        let records = testing::records(&chapter(), &[value], &[skipped]);
+        let chapter = testing::demo("demo", &[RATE]);
+        let records = testing::records(&chapter, &[value], &[skipped]);
         let table = grid().table(&records, "All.")?;
         assert_eq!(table.head, ["who", "rate", "or why", "or words", "share", "words"]);
         let rows = [
@@ -207,7 +190,7 @@ mod tests {
     #[test]
     fn a_table_without_a_value_is_none() {
         let skipped = of("ours").skipped("this CPU has none");
-        let records = testing::records(&chapter(), &[], &[skipped]);
+        let records = testing::records(&testing::demo("demo", &[RATE]), &[], &[skipped]);
         assert!(matches!(grid().table(&records, ""), Err(Error::Skipped { .. })));
         let error = grid().table(&testing::unmeasured(), "").unwrap_err();
         assert!(matches!(error, Error::NotMeasured { .. }), "{error}");

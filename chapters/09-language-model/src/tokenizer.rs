@@ -20,7 +20,7 @@ pub mod training;
 use crate::{Error, Result};
 use chunks::chunks;
 use hash::Fast;
-use lab::run::write_whole;
+use lab::{files::unmarked, run::write_whole};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -191,7 +191,9 @@ impl Tokenizer {
         let wrong = |why: String| {
             Error::file(path, format!("it is no tokenizer of this course ({why}); train one anew"))
         };
-        let file: File = serde_json::from_slice(&text).map_err(|why| wrong(why.to_string()))?;
+        let text = String::from_utf8_lossy(&text); // what is no text is refused as no JSON, or as another format
+        let file: File =
+            serde_json::from_str(unmarked(&text)).map_err(|why| wrong(why.to_string()))?;
         if file.format != FORMAT {
             return Err(wrong(format!("its format is `{}`", file.format)));
         }

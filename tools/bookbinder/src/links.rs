@@ -272,14 +272,11 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     fn problems(files: &[(&str, &str)]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
-            let file = folder.path().join(name);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, text).unwrap();
+            lab::testing::put(folder.path(), name, text);
         }
         check(folder.path()).unwrap()
     }

@@ -1,7 +1,7 @@
 //! Programs that are run: cargo, Python, Jupyter.
 
-use crate::terminal::plain;
 use anyhow::{Context, Result, anyhow};
+use console::strip_ansi_codes;
 use lab::probe::{answer, tied};
 use serde_json::Value;
 use std::{
@@ -183,8 +183,12 @@ pub fn cause(lines: &[String]) -> String {
         return (*sentence).to_owned();
     }
     // The first error is the reason of those that follow; without one, the last line has to do.
-    let lines =
-        || lines.iter().map(|line| plain(line).trim().to_owned()).filter(|line| !line.is_empty());
+    let lines = || {
+        lines
+            .iter()
+            .map(|line| strip_ansi_codes(line).trim().to_owned())
+            .filter(|line| !line.is_empty())
+    };
     let marks = ["error", "denied"];
     lines()
         .find(|line| line.to_lowercase().starts_with("error"))

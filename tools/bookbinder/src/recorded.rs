@@ -3,10 +3,10 @@
 use crate::{
     html,
     notebook::{Ran, joined},
-    terminal::plain,
     text,
 };
 use anyhow::{Context, Result};
+use console::strip_ansi_codes;
 use serde_json::Value;
 use std::{collections::HashMap, fmt::Write as _, path::Path};
 
@@ -86,6 +86,6 @@ fn push_text(out: &mut String, text: &str) {
         return;
     }
     let escaped: Vec<String> =
-        text.trim_end().lines().map(|line| html::text(&plain(line))).collect();
+        text.trim_end().lines().map(|line| html::text(&strip_ansi_codes(line))).collect();
     let _ = write!(out, "<pre class=\"output\">{}</pre>", escaped.join("&#10;"));
 }

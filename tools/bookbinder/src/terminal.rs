@@ -13,20 +13,3 @@ pub fn note_once(line: String) {
         said.insert(line);
     }
 }
-
-/// Text without a terminal's colours (ECMA-48 control sequences).
-pub fn plain(text: &str) -> String {
-    let (mut out, mut chars) = (String::with_capacity(text.len()), text.chars());
-    while let Some(c) = chars.next() {
-        if c != '\u{1b}' {
-            out.push(c);
-        } else if chars.next() == Some('[') {
-            for c in chars.by_ref() {
-                if ('@'..='~').contains(&c) {
-                    break;
-                }
-            }
-        }
-    }
-    out
-}

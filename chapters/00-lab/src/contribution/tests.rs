@@ -1,38 +1,26 @@
 use super::*;
-use crate::{
-    Experiment, Key, Samples,
-    record::{Limit, Skipped},
-};
+use crate::{Key, Samples, record::Limit, testing};
 
 const RATE: Key = Key::measured("demo.rate", Unit::FlopsPerSecond, &["n"]);
 const RATIO: Key = Key::measured("demo.rate.ratio", Unit::Ratio, &[]);
 const MORE: Key = Key::measured("demo.more", Unit::Count, &[]);
 
 fn demo() -> Vec<Chapter> {
-    let experiment =
-        |key, values| Experiment { key, shows: "it", values, quick: true, run: |_| Ok(()) };
-    let experiments = vec![experiment(RATE.name, &[RATE, RATIO]), experiment(MORE.name, &[MORE])];
+    let experiments = [(RATE.name, &[RATE, RATIO][..]), (MORE.name, &[MORE])];
+    let experiments = experiments.map(|(key, values)| testing::demo(key, values).experiments);
     vec![Chapter {
-        number: 1,
-        name: "demo",
-        title: "A demonstration",
-        experiments,
-        figures: vec![],
-        tables: vec![],
+        experiments: experiments.into_iter().flatten().collect(),
+        ..testing::demo("", &[])
     }]
 }
 
 /// A machine of a user named jane, with traces of her everywhere that a text can be.
 fn records() -> Records {
     let rates = Samples((1..=300).map(|k| f64::from(k * 7919 % 300)).collect());
-    let mut rate = Value::new("demo.rate", &[("n", &64)], Unit::FlopsPerSecond, rates);
-    rate.limit = Some(Limit { name: "the peak".to_owned(), value: 300.0 });
-    let nan = Value::new("demo.rate.ratio", &[], Unit::Ratio, Samples(vec![f64::NAN, 1.0]));
-    let skipped = Skipped {
-        key: "demo.rate".to_owned(),
-        params: record::params(&[("n", &128)]),
-        why: "no compiler in /home/jane/bin, see https://example.org/a/b".to_owned(),
-    };
+    let peak = Limit { name: "the peak".to_owned(), value: 300.0 };
+    let rate = RATE.at(&[("n", &64)]).against(peak).value(rates);
+    let nan = RATIO.at(&[]).value(Samples(vec![f64::NAN, 1.0]));
+    let why = "no compiler in /home/jane/bin, see https://example.org/a/b";
     let run = Run {
         experiment: "demo.rate".to_owned(),
         command: "throughput measure demo --peers=/home/jane/venv/python --device cuda:0 --data /home/jane/d"
@@ -42,9 +30,9 @@ fn records() -> Records {
         budget: "full".to_owned(),
         rustc: "rustc 1.95.0".to_owned(),
         flags: "release -C linker=/opt/jane/ld".to_owned(),
-        unfinished: false,
         values: vec![rate, nan],
-        skipped: vec![skipped],
+        skipped: vec![RATE.at(&[("n", &128)]).skipped(why)],
+        ..Run::default()
     };
     Records {
         machine: Machine {
@@ -53,9 +41,8 @@ fn records() -> Records {
             os: "Debian GNU/Linux 12".to_owned(),
             ..Machine::default()
         },
-        name: "yours".to_owned(),
-        contributed: false,
         chapters: BTreeMap::from([("demo".to_owned(), ChapterRecord { runs: vec![run] })]),
+        ..testing::unmeasured()
     }
 }
 
@@ -120,10 +107,7 @@ fn a_received_machine_is_a_contributed_one_and_never_takes_a_place() {
     fs::create_dir(folder.path().join("h200")).unwrap();
     for name in ["h200", "H200", "AMD-Ryzen-9-7950x-16core"] {
         let other = made.clone().named(name).unwrap();
-        assert!(
-            other.write(folder.path()).is_err(),
-            "{name}: some systems have one folder for both"
-        );
+        assert!(other.write(folder.path()).is_err(), "{name}: some systems have one folder");
     }
 }
 
@@ -214,13 +198,8 @@ fn a_key_may_have_two_units() {
     let run = &mut two.chapters.get_mut("demo").unwrap().runs[0];
     run.values.push(Value::new("demo.rate", &[("n", &"time")], Unit::Seconds, Samples(vec![1.0])));
     // And an experiment may have the name of its value.
-    let value = Value::new(MORE.name, &[], Unit::Count, Samples(vec![1.0]));
-    let more = Run {
-        experiment: MORE.name.to_owned(),
-        values: vec![value],
-        skipped: vec![],
-        ..run.clone()
-    };
+    let (experiment, values) = (MORE.name.to_owned(), vec![MORE.at(&[]).value(Samples::one(1.0))]);
+    let more = Run { experiment, values, skipped: vec![], ..run.clone() };
     two.chapters.get_mut("demo").unwrap().runs.push(more);
     let text = pack(&two).unwrap().text().unwrap();
     assert_eq!(unpack(&text, &demo(), &[two]).unwrap().count(), 4);

@@ -4,15 +4,9 @@ use proptest::prelude::*;
 fn run(experiment: &str, values: Vec<Value>) -> Run {
     Run {
         experiment: experiment.to_owned(),
-        command: "cargo run --release -- measure".to_owned(),
         date: "2026-01-31T00:00:00Z".to_owned(),
-        commit: "abc1234".to_owned(),
-        budget: "quick".to_owned(),
-        rustc: "rustc 1.95.0".to_owned(),
-        flags: "release".to_owned(),
-        unfinished: false,
         values,
-        skipped: vec![],
+        ..Run::default()
     }
 }
 

@@ -71,15 +71,9 @@ fn reads_plain_and_packed_files_of_any_count_and_size() {
             let read = read(folder.path()).unwrap();
             assert_eq!((&read.train, &read.test), (train, test));
             assert_eq!(read.source, Source::Files(folder.path().to_owned()));
+            assert!(read.source.to_string().contains("not the published files"));
         }
     }
-}
-
-#[test]
-fn says_that_files_are_not_the_published_ones() {
-    let folder = tempfile::tempdir().unwrap();
-    small(folder.path());
-    assert!(read(folder.path()).unwrap().source.to_string().contains("not the published files"));
 }
 
 #[test]
@@ -112,10 +106,11 @@ fn a_missing_folder_or_file_is_named() {
 }
 
 /// Reads a small set after `change` has been at one of its files.
-fn after(file: usize, change: impl FnOnce(&mut Vec<u8>)) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    small(folder.path());
-    let path = folder.path().join(files::MNIST[file].name);
+fn after(file: usize, packed: bool, change: impl FnOnce(&mut Vec<u8>)) -> String {
+    let (folder, set) = (tempfile::tempdir().unwrap(), drawn(30, 20, 5));
+    save(folder.path(), &set.train, &set.test, packed);
+    let end = if packed { ".gz" } else { "" };
+    let path = folder.path().join(format!("{}{end}", files::MNIST[file].name));
     let mut bytes = fs::read(&path).unwrap();
     change(&mut bytes);
     fs::write(&path, bytes).unwrap();
@@ -127,7 +122,7 @@ fn after(file: usize, change: impl FnOnce(&mut Vec<u8>)) -> String {
 #[test]
 fn each_kind_of_damage_has_its_sentence() {
     type Change = fn(&mut Vec<u8>);
-    let damages: [(usize, Change, &str); 10] = [
+    let damages: [(usize, Change, &str); 12] = [
         (0, |b| b.truncate(1000), "cut short: its header promises 23536 bytes"),
         (1, |b| b.truncate(20), "cut short"),
         (0, |b| b.truncate(9), "holds 9 bytes"),
@@ -138,43 +133,28 @@ fn each_kind_of_damage_has_its_sentence() {
         (1, |b| b[..6].copy_from_slice(b"<html>"), "not an IDX file of labels"),
         (2, |b| b[4..16].fill(0xff), "more than this program reads"),
         (2, |b| b[4..8].fill(0), "is empty"),
+        (1, |b| *b = idx::write_labels(&[3; 29]), "holds 30 images and"),
+        (2, |b| *b = idx::write_images(&[0; 240], 3, 4), "must have the same size"),
     ];
     for (file, change, said) in damages {
-        let text = after(file, change);
+        let text = after(file, false, change);
         assert!(text.contains(said), "{text}");
     }
     // EMNIST's letters have such labels: that file is whole.
-    let letters = after(1, |b| b[12] = 10);
-    assert!(
-        letters.contains("label 10 at index 4") && letters.contains("ten classes"),
-        "{letters}"
-    );
+    let letters = after(1, false, |b| b[12] = 10);
+    for said in ["label 10 at index 4", "ten classes"] {
+        assert!(letters.contains(said), "{letters}");
+    }
     assert!(!letters.contains("get the file again"), "{letters}");
-}
-
-#[test]
-fn counts_and_sizes_must_agree() {
-    let set = drawn(30, 20, 5);
-    let folder = tempfile::tempdir().unwrap();
-    save(folder.path(), &set.train, &set.test, false);
-    let labels = folder.path().join(files::MNIST[1].name);
-    fs::write(&labels, idx::write_labels(&set.train.labels[..29])).unwrap();
-    assert!(complaint(folder.path()).contains("holds 30 images and"));
-
-    let other = Split { images: vec![0; 60], labels: vec![3; 5], rows: 3, cols: 4 };
-    save(folder.path(), &set.train, &other, false);
-    assert!(complaint(folder.path()).contains("must have the same size"));
-}
-
-#[test]
-fn damaged_gzip_is_said() {
-    let set = drawn(30, 20, 5);
-    let folder = tempfile::tempdir().unwrap();
-    save(folder.path(), &set.train, &set.test, true);
-    let path = folder.path().join(format!("{}.gz", files::MNIST[0].name));
-    let whole = fs::read(&path).unwrap();
-    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-    assert!(complaint(folder.path()).contains("not a whole gzip file"));
+    let half = after(0, true, |b| b.truncate(b.len() / 2));
+    assert!(half.contains("not a whole gzip file"), "{half}");
+    // One that would fill the memory is not unpacked.
+    let bomb = after(0, true, |b| {
+        let mut bytes = idx::write_images(&vec![0; 30 * 784], 28, 28);
+        bytes.resize(1 << 26, 0);
+        *b = gzip(&bytes);
+    });
+    assert!(bomb.contains("too long"), "{bomb}");
 }
 
 /// What a file holds decides, and not its name; a folder in the named one will do.
@@ -208,18 +188,6 @@ fn files_are_taken_as_they_come() {
     fs::write(of("FashionMNIST/raw").join(name), &packed).unwrap();
     let text = complaint(folder.path());
     assert!(text.contains("in more than one folder") && text.contains("name the folder"), "{text}");
-}
-
-#[test]
-fn a_gzip_bomb_does_not_fill_the_memory() {
-    let set = drawn(30, 20, 5);
-    let folder = tempfile::tempdir().unwrap();
-    save(folder.path(), &set.train, &set.test, true);
-    let mut bytes = idx::write_images(&set.train.images, 28, 28);
-    bytes.resize(1 << 26, 0);
-    let path = folder.path().join(format!("{}.gz", files::MNIST[0].name));
-    fs::write(path, gzip(&bytes)).unwrap();
-    assert!(complaint(folder.path()).contains("too long"));
 }
 
 #[cfg(unix)]

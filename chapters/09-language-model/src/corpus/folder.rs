@@ -79,9 +79,7 @@ mod tests {
             ("target/debug/made.rs", "no"),
             (".hidden/some.rs", "no"),
         ] {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
+            lab::testing::put(root.path(), path, text);
         }
         let found = workspace(root.path()).unwrap();
         let names: Vec<(&str, &str)> = found

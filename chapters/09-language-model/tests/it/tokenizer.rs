@@ -165,8 +165,13 @@ fn a_file_gives_the_tokenizer_back_and_another_file_an_error() {
     let path = folder.path().join("tokenizer.json");
     let tokenizer = Tokenizer::train(&rust(), 500).unwrap();
     tokenizer.save(&path).unwrap();
-    let read = Tokenizer::load(&path).unwrap();
-    assert_eq!((read.merges(), read.digest()), (tokenizer.merges(), tokenizer.digest()));
+    // Also where an editor has put a byte order mark before it.
+    for mark in ["", "\u{feff}"] {
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{mark}{text}")).unwrap();
+        let read = Tokenizer::load(&path).unwrap();
+        assert_eq!((read.merges(), read.digest()), (tokenizer.merges(), tokenizer.digest()));
+    }
     for text in [
         &b""[..],
         b"\xff\0",

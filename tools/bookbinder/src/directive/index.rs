@@ -103,11 +103,11 @@ fn item_of_exercise(exercise: &exercises::Exercise, mentions: &[Mention], up: &s
     let title = match place {
         Some(place) => format!(
             "[{}]({up}{}#exercise-{})",
-            with_code(&exercise.title),
+            with_code(&exercise.readme.title),
             place.page.display(),
             html::value_anchor(&place.argument)
         ),
-        None => with_code(&exercise.title),
+        None => with_code(&exercise.readme.title),
     };
-    format!("{title}: {}. Check: `check {}`.", exercise.effort, exercise.id())
+    format!("{title}: {}. Check: `check {}`.", exercise.readme.effort, exercise.id())
 }

@@ -32,13 +32,10 @@ pub fn with_minutes(text: &str, minutes: impl Fn(&str) -> u64) -> Result<String>
 /// If one can't be read or gives no minutes.
 pub fn practice(root: &Path) -> Result<u64> {
     let minutes = |exercise: &exercises::Exercise| {
-        let first = exercise.effort.split_whitespace().next();
+        let effort = &exercise.readme.effort;
+        let first = effort.split_whitespace().next();
         first.and_then(|minutes| minutes.parse::<u64>().ok()).with_context(|| {
-            format!(
-                "the exercise {} has `{}` instead of its minutes",
-                exercise.id(),
-                exercise.effort
-            )
+            format!("the exercise {} has `{effort}` instead of its minutes", exercise.id())
         })
     };
     let all = exercises::all(root)?;

@@ -1,11 +1,9 @@
 //! The tests of exercises, compiled by cargo.
 
 use super::exercise::Exercise;
-use crate::{
-    process::{self, Source, cargo, cause},
-    terminal::plain,
-};
+use crate::process::{self, Source, cargo, cause};
 use anyhow::{Context, Result, bail};
+use console::strip_ansi_codes;
 use serde_json::Value;
 use std::{
     collections::BTreeSet,
@@ -37,9 +35,9 @@ pub(super) fn build(
     let (mut errors, mut said) = (Vec::new(), Vec::new());
     for (source, line) in lines {
         if source == Source::Stderr {
-            let line = plain(&line);
+            let line = strip_ansi_codes(&line);
             note(line.trim());
-            said.push(line);
+            said.push(line.into_owned());
             continue;
         }
         let message: Value = serde_json::from_str(&line).unwrap_or_default();
@@ -66,7 +64,7 @@ pub(super) fn build(
     }
     if !errors.is_empty() {
         // The last "error" only counts the others.
-        errors.retain(|error| !plain(error).starts_with("error: aborting due to"));
+        errors.retain(|error| !strip_ansi_codes(error).starts_with("error: aborting due to"));
         return Ok(Err(errors.join("\n")));
     }
     match exercises {

@@ -1,7 +1,7 @@
 //! One exercise, and its files.
 
 use super::{
-    readme,
+    readme::{self, Readme},
     stub::{self, Place},
 };
 use crate::text::read;
@@ -19,16 +19,8 @@ pub struct Exercise {
     pub name: String,
     /// The folder with its files.
     pub folder: PathBuf,
-    /// The title.
-    pub title: String,
-    /// How long it takes and how hard it is: `10 minutes · level 1 of 3`.
-    pub effort: String,
-    /// What to do, as Markdown.
-    pub task: String,
-    /// The hints, from the gentlest on.
-    pub hints: Vec<String>,
-    /// The explanation of the solution.
-    pub solution: String,
+    /// Its title, task, hints and solution.
+    pub readme: Readme,
     /// Whether a page has it.
     pub on_page: bool,
 }
@@ -111,17 +103,13 @@ impl Exercise {
     pub(super) fn read(folder: &Path, chapter: &str, krate: &str, on_page: bool) -> Result<Self> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let file = folder.join("README.md");
-        let parsed = readme::parse(&read(&file)?).with_context(|| file.display().to_string())?;
+        let readme = readme::parse(&read(&file)?).with_context(|| file.display().to_string())?;
         Ok(Self {
             chapter: chapter.to_owned(),
             krate: krate.to_owned(),
             name,
             folder: folder.to_owned(),
-            title: parsed.title,
-            effort: parsed.effort,
-            task: parsed.task,
-            hints: parsed.hints,
-            solution: parsed.solution,
+            readme,
             on_page,
         })
     }

@@ -55,16 +55,14 @@ mod tests {
     fn readmes_are_read_and_wrong_ones_refused() {
         let right = "# Add\n\n10 minutes · level 1 of 3\n\nDo it.\n\nWell.\n\n## Hint 1\n\nUse `+`.\n\n## Hint 2\n\nOh.\n\n## Solution\n\nSo.\n";
         let readme = parse(right).unwrap();
-        assert_eq!(
-            (
-                readme.title.as_str(),
-                readme.effort.as_str(),
-                readme.task.as_str(),
-                readme.solution.as_str()
-            ),
-            ("Add", "10 minutes · level 1 of 3", "Do it.\n\nWell.", "So.")
-        );
-        assert_eq!(readme.hints, ["Use `+`.", "Oh."]);
+        let wanted = Readme {
+            title: "Add".to_owned(),
+            effort: "10 minutes · level 1 of 3".to_owned(),
+            task: "Do it.\n\nWell.".to_owned(),
+            hints: ["Use `+`.", "Oh."].map(str::to_owned).into(),
+            solution: "So.".to_owned(),
+        };
+        assert_eq!(readme, wanted);
         for (from, to) in [
             ("# Add", "Add"),
             ("10 minutes · level 1 of 3", "Quick."),

@@ -1,9 +1,7 @@
 //! What a cell printed: whether it failed, and what of it is kept.
 
-use crate::{
-    notebook::{joined, lines},
-    terminal::plain,
-};
+use crate::notebook::{joined, lines};
+use console::strip_ansi_codes;
 use serde_json::{Map, Value, json};
 use std::{
     env,
@@ -17,9 +15,9 @@ pub fn failure(outputs: &[Value]) -> Option<String> {
         .filter(|output| output["output_type"] == "error")
         .map(|output| {
             let lines = output["traceback"].as_array().into_iter().flatten();
-            let lines: Vec<String> = lines.filter_map(Value::as_str).map(plain).collect();
+            let lines: Vec<_> = lines.filter_map(Value::as_str).map(strip_ansi_codes).collect();
             let value = output["evalue"].as_str().unwrap_or("an error without a message");
-            if lines.is_empty() { plain(value) } else { lines.join("\n") }
+            if lines.is_empty() { strip_ansi_codes(value).into_owned() } else { lines.join("\n") }
         })
         .collect();
     (!errors.is_empty()).then(|| errors.join("\n").trim().to_owned())
@@ -103,7 +101,8 @@ impl Places {
 
     /// Text without them and without colours.
     fn hidden(&self, text: &Value) -> String {
-        let text = plain(&joined(text));
+        let text = joined(text);
+        let text = strip_ansi_codes(&text).into_owned();
         self.0.iter().fold(text, |text, (place, short)| text.replace(place, short))
     }
 }

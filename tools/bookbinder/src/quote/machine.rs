@@ -141,18 +141,7 @@ mod tests {
         let value = |samples: usize| {
             Value::new("a.b", &[], lab::Unit::Count, lab::Samples(vec![1.0; samples]))
         };
-        let run = |values: Vec<Value>| Run {
-            experiment: "a.b".to_owned(),
-            command: String::new(),
-            date: String::new(),
-            commit: String::new(),
-            budget: String::new(),
-            rustc: String::new(),
-            flags: String::new(),
-            unfinished: false,
-            values,
-            skipped: Vec::new(),
-        };
+        let run = |values| Run { experiment: "a.b".to_owned(), values, ..Run::default() };
         let few = run(vec![value(1); 3]);
         assert_eq!(parts(&few), vec![0..3; 1]);
         assert_eq!(parts(&run(Vec::new())), vec![0..0; 1]);

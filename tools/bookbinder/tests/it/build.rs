@@ -5,10 +5,10 @@
 use crate::golden;
 use bookbinder::{Binder, links, notebook, page::of_chapter};
 use lab::{
-    Chapter, Drawing, Error, Experiment, Figure, Key, Records, Samples, Table, TableData, Unit,
+    Chapter, Drawing, Error, Figure, Key, Records, Samples, Table, TableData, Unit,
     machine::Machine,
-    record::{self, CONTRIBUTED, Limit, Run, Skipped, Value},
-    testing::repository,
+    record::{self, CONTRIBUTED, Limit, Run},
+    testing::{self, put, repository},
 };
 use std::{
     fs,
@@ -50,21 +50,17 @@ impl Fixture {
     /// A record whose numbers are made up: `amx` also has n = 128.
     fn record(&self, name: &str, cpu: &str, amx: bool) {
         let machine = Machine { cpu: cpu.to_owned(), cores: 2, ..Machine::default() };
-        let rate = |n: &str, rates: &[f64]| {
-            let samples = Samples(rates.to_vec());
-            let mut value = Value::new("demo.rate", &[("n", &n)], Unit::FlopsPerSecond, samples);
-            value.limit = Some(Limit { name: "the peak".to_owned(), value: 2e11 });
-            value
+        let rate = |n: u32, rates: &[f64]| {
+            let peak = Limit { name: "the peak".to_owned(), value: 2e11 };
+            RATE.at(&[("n", &n)]).against(peak).value(Samples(rates.to_vec()))
         };
         let scale = if amx { 2.0 } else { 1.0 };
-        let mut values = vec![rate("64", &[1e11 * scale, 1.2e11 * scale, 1.1e11 * scale])];
+        let mut values = vec![rate(64, &[1e11 * scale, 1.2e11 * scale, 1.1e11 * scale])];
         let mut skipped = Vec::new();
         if amx {
-            values.push(rate("128", &[3e12]));
+            values.push(rate(128, &[3e12]));
         } else {
-            let params = record::params(&[("n", &128)]);
-            let why = "this CPU has no AMX".to_owned();
-            skipped.push(Skipped { key: "demo.rate".to_owned(), params, why });
+            skipped.push(RATE.at(&[("n", &128)]).skipped("this CPU has no AMX"));
         }
         let run = Run {
             experiment: "demo.rate".to_owned(),
@@ -74,9 +70,9 @@ impl Fixture {
             budget: "full".to_owned(),
             rustc: "rustc 1.95.0".to_owned(),
             flags: "release".to_owned(),
-            unfinished: false,
             values,
             skipped,
+            ..Run::default()
         };
         record::save(&self.records().join(name), &machine, "demo", run).unwrap();
     }
@@ -151,18 +147,9 @@ fn demo() -> Chapter {
         })
     }
     Chapter {
-        number: 9,
-        name: "demo",
-        title: "A demonstration",
-        experiments: vec![Experiment {
-            key: "demo.rate",
-            shows: "that it works",
-            values: &[RATE],
-            quick: true,
-            run: |_| Ok(()),
-        }],
         figures: vec![Figure { key: "demo.rates", draw }],
         tables: vec![Table { key: "demo.rates", make }],
+        ..testing::demo("demo.rate", &[RATE])
     }
 }
 
@@ -451,11 +438,7 @@ fn a_book_goes_into_a_folder_that_is_new_empty_or_a_book() {
 fn a_page_links_to_its_crate_where_the_book_has_the_documentation() {
     let fixture = Fixture::new();
     let made = fixture.path("target/doc");
-    let file = |name: &str, text: &str| {
-        let file = made.join(name);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, text).unwrap();
-    };
+    let file = |name: &str, text: &str| put(&made, name, text);
     // Rustdoc's own pages may contain what ours may not.
     file("demo/all.html", "");
     file("static.files/rustdoc.js", "'https://example.org/'");

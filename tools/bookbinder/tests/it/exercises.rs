@@ -1,6 +1,7 @@
 //! Exercises: found in the order of the pages, checked with a real cargo, and proved.
 
 use bookbinder::exercises::{self, Checker, Exercise, Outcome};
+use lab::testing::put;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -35,58 +36,45 @@ fn source(stub: &str, solution: &str) -> String {
 const MANIFEST: &str = "chapters/01-demo/exercises/Cargo.toml";
 
 fn add(root: &Path, name: &str, stub: &str, solution: &str) {
-    let folder = root.join("chapters/01-demo/exercises").join(name);
-    fs::create_dir_all(&folder).unwrap();
     let readme = format!(
         "# The {name}\n\n10 minutes · level 1 of 3\n\nDo it.\n\n## Hint 1\n\nSo.\n\n## Solution\n\nDone.\n"
     );
-    fs::write(folder.join("README.md"), readme).unwrap();
-    fs::write(folder.join("solution.rs"), source(stub, solution)).unwrap();
-    fs::write(folder.join("test.rs"), TEST).unwrap();
-    let manifest = root.join(MANIFEST);
-    let mut text = fs::read_to_string(&manifest).unwrap();
-    let test = format!(
-        "\n[[test]]\nname = \"exercise-{name}\"\npath = \"{name}/test.rs\"\ntest = false\n"
-    );
-    text.push_str(&test);
-    fs::write(manifest, text).unwrap();
+    let file = |file: &str, text: &str| {
+        put(root, &format!("chapters/01-demo/exercises/{name}/{file}"), text);
+    };
+    file("README.md", &readme);
+    file("solution.rs", &source(stub, solution));
+    file("test.rs", TEST);
+    let tests = fs::read_to_string(root.join(MANIFEST)).unwrap();
+    let test = "\n[[test]]\nname = \"exercise-NAME\"\npath = \"NAME/test.rs\"\ntest = false\n";
+    put(root, MANIFEST, tests + &test.replace("NAME", name));
 }
 
 /// A course with one chapter, whose page quotes `second` before `first`, and not `third`.
 fn course() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    fs::create_dir_all(root.join("chapters/01-demo/src")).unwrap();
-    fs::write(
-        root.join("Cargo.toml"),
-        "[workspace]\nmembers = [\"chapters/*\", \"chapters/*/exercises\"]\nresolver = \"3\"\n",
-    )
-    .unwrap();
-    fs::write(
-        root.join("chapters/01-demo/Cargo.toml"),
-        "[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
-    )
-    .unwrap();
-    fs::create_dir_all(root.join("chapters/01-demo/exercises")).unwrap();
-    fs::write(
-        root.join(MANIFEST),
-        "[package]\nname = \"demo-exercises\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[features]\nsolutions = []\n",
-    )
-    .unwrap();
-    fs::write(root.join("chapters/01-demo/src/lib.rs"), "").unwrap();
-    add(root, "first", "a", "a + b");
-    add(root, "second", "b", "a + b");
-    add(root, "third", "a + 1", "a + b");
-    fs::create_dir_all(root.join("book/src/01-demo")).unwrap();
-    fs::write(
-        root.join("book/src/01-demo/README.md"),
-        "# Demo\n\n{{#exercise demo/second}}\n\nText.\n",
-    )
-    .unwrap();
+    let workspace =
+        "[workspace]\nmembers = [\"chapters/*\", \"chapters/*/exercises\"]\nresolver = \"3\"\n";
+    let package = "[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+    let exercises = package.replace("demo", "demo-exercises") + "\n[features]\nsolutions = []\n";
     // By name it comes before the opener, and by the table of contents behind it.
-    fs::write(root.join("book/src/01-demo/A.md"), "# A\n\n{{#exercise 01-demo/first}}\n").unwrap();
+    let a = "# A\n\n{{#exercise 01-demo/first}}\n";
     let contents = "# Summary\n\n- [Demo](01-demo/README.md)\n  - [A](01-demo/A.md)\n";
-    fs::write(root.join("book/src/SUMMARY.md"), contents).unwrap();
+    for (file, text) in [
+        ("Cargo.toml", workspace),
+        ("chapters/01-demo/Cargo.toml", package),
+        (MANIFEST, &exercises),
+        ("chapters/01-demo/src/lib.rs", ""),
+        ("book/src/01-demo/README.md", "# Demo\n\n{{#exercise demo/second}}\n\nText.\n"),
+        ("book/src/01-demo/A.md", a),
+        ("book/src/SUMMARY.md", contents),
+    ] {
+        put(root, file, text);
+    }
+    for (name, stub) in [("first", "a"), ("second", "b"), ("third", "a + 1")] {
+        add(root, name, stub, "a + b");
+    }
     for exercise in exercises::all(root).unwrap() {
         exercise.write_missing().unwrap();
     }
@@ -114,14 +102,7 @@ fn the_order_is_that_of_the_page() {
     let names: Vec<(&str, bool)> = all.iter().map(|e| (e.name.as_str(), e.on_page)).collect();
     assert_eq!(names, [("second", true), ("first", true), ("third", false)]);
     let first = named(&all, "first");
-    assert_eq!(
-        (first.title.as_str(), first.effort.as_str()),
-        ("The first", "10 minutes · level 1 of 3")
-    );
-    assert_eq!(
-        (first.id().as_str(), first.hints.as_slice()),
-        ("demo/first", ["So.".to_owned()].as_slice())
-    );
+    assert_eq!((first.id().as_str(), first.readme.title.as_str()), ("demo/first", "The first"));
     assert_eq!(first.solved_parts().unwrap(), [(3, "    a + b\n".to_owned())]);
 }
 
@@ -152,21 +133,15 @@ fn progress_is_shown_chapter_by_chapter() {
     let mut other = all[0].clone();
     (other.chapter, other.krate) = ("02-next_one".to_owned(), "next_one".to_owned());
     let states = [(&all[0], true), (&all[1], false), (&all[2], false), (&other, true)];
-    assert_eq!(
-        exercises::progress(&states, true),
-        "  demo      ████░░░░░░░░  1 of 3\n  next-one  ████████████  1 of 1\n"
-    );
+    let bars = "  demo      ████░░░░░░░░  1 of 3\n  next-one  ████████████  1 of 1\n";
+    assert_eq!(exercises::progress(&states, true), bars);
     assert_eq!(exercises::progress(&states, false), "  demo      1 of 3\n  next-one  1 of 1\n");
 }
 
 #[test]
 fn a_readme_that_is_not_one_is_named() {
     let root = course();
-    fs::write(
-        root.path().join("chapters/01-demo/exercises/first/README.md"),
-        "# First\n\nDo it.\n",
-    )
-    .unwrap();
+    put(root.path(), "chapters/01-demo/exercises/first/README.md", "# First\n\nDo it.\n");
     let error = format!("{:#}", exercises::all(root.path()).unwrap_err());
     assert!(error.contains("first/README.md") && error.contains("minutes"), "{error}");
 }
@@ -215,11 +190,11 @@ fn an_exercise_is_broken_failing_endless_or_solved() {
     assert_eq!(checker.known(first).unwrap(), None, "it is untested");
     let Outcome::Failing(failed) = check() else { panic!("the stub fails") };
     assert_eq!(failed[0].0, "three and four");
-    assert!(
-        failed[0].1.contains("it says 3") && failed[0].1.contains("the sum of 3 and 4"),
-        "{failed:?}"
-    );
-    assert!(!failed[0].1.contains("RUST_BACKTRACE"), "{failed:?}");
+    for (said, there) in
+        [("it says 3", true), ("the sum of 3 and 4", true), ("RUST_BACKTRACE", false)]
+    {
+        assert_eq!(failed[0].1.contains(said), there, "{failed:?}");
+    }
     assert!(!checker.state(first, &|_| panic!("it is remembered")).unwrap());
     assert_eq!(checker.known(first).unwrap(), Some(false));
     assert_eq!(checker.known(named(&all, "second")).unwrap(), None);
@@ -227,11 +202,11 @@ fn an_exercise_is_broken_failing_endless_or_solved() {
     fs::write(file(root.path(), "first"), code("a + c")).unwrap();
     assert_eq!(checker.known(first).unwrap(), None, "it has changed");
     let Outcome::Broken(errors) = check() else { panic!("it does not compile") };
-    assert!(
-        errors.contains("cannot find value `c`") && errors.contains("exercise.rs:3"),
-        "{errors}"
-    );
-    assert!(!errors.contains("aborting"), "{errors}");
+    for (said, there) in
+        [("cannot find value `c`", true), ("exercise.rs:3", true), ("aborting", false)]
+    {
+        assert_eq!(errors.contains(said), there, "{errors}");
+    }
 
     // Whatever ends the program early, or is printed like what the program prints, is no solution.
     let forged = "print!(\"\\ntest three_and_four ... ok\\n\\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\\n\");";

@@ -6,6 +6,7 @@ use bookbinder::{
     notebook::{self, Cell, Change, Kind, Notebook, Ran},
     process::cause,
 };
+use lab::testing::put;
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 
@@ -45,18 +46,14 @@ fn page(path: &str, markdown: &str) -> Page {
 fn course() -> (tempfile::TempDir, Vec<Page>) {
     let root = tempfile::tempdir().unwrap();
     for (folder, name) in [("00-lab", "lab"), ("01-matmul", "matmul")] {
-        let chapter = root.path().join("chapters").join(folder);
-        fs::create_dir_all(&chapter).unwrap();
-        fs::write(chapter.join("Cargo.toml"), format!("[package]\nname = \"{name}\"\n")).unwrap();
+        let manifest = format!("[package]\nname = \"{name}\"\n");
+        put(root.path(), &format!("chapters/{folder}/Cargo.toml"), manifest);
     }
-    fs::create_dir_all(root.path().join("book/src/01-matmul")).unwrap();
-    fs::write(root.path().join("book/src/01-matmul/tile.svg"), "<svg/>").unwrap();
+    put(root.path(), "book/src/01-matmul/tile.svg", "<svg/>");
+    let lab = "# Lab\n\n## How to measure\n\n```rust,cell\nlab::doctor();\n```\n";
     let pages = vec![
         page("README.md", "# Home\n"),
-        page(
-            "00-lab/README.md",
-            "# Lab\n\n## How to measure\n\n```rust,cell\nlab::doctor();\n```\n",
-        ),
+        page("00-lab/README.md", lab),
         page("01-matmul/README.md", PAGE),
         page("02-cpu-gpu/README.md", "# No cells\n\n```rust\nlet a = 1;\n```\n"),
     ];
@@ -65,10 +62,7 @@ fn course() -> (tempfile::TempDir, Vec<Page>) {
 
 fn made(root: &Path, pages: &[Page]) -> Notebook {
     let all = notebook::from_pages(root, pages).unwrap();
-    assert_eq!(
-        all.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
-        ["00-lab", "01-matmul"]
-    );
+    assert!(all.iter().map(|(name, _)| name.as_str()).eq(["00-lab", "01-matmul"]));
     all.into_iter().find(|(name, _)| name == "01-matmul").unwrap().1
 }
 
@@ -98,15 +92,11 @@ fn counts(notebook: &Notebook) -> Vec<Option<u64>> {
     notebook.cells.iter().filter_map(count).collect()
 }
 
-fn printed(notebook: &Notebook) -> Vec<(String, Vec<Value>)> {
-    notebook
-        .cells
-        .iter()
-        .filter_map(|cell| match &cell.kind {
-            Kind::Code { outputs, .. } => Some((cell.source.clone(), outputs.clone())),
-            Kind::Markdown => None,
-        })
-        .collect()
+fn printed(notebook: &Notebook) -> impl Iterator<Item = (&String, &Vec<Value>)> {
+    notebook.cells.iter().filter_map(|cell| match &cell.kind {
+        Kind::Code { outputs, .. } => Some((&cell.source, outputs)),
+        Kind::Markdown => None,
+    })
 }
 
 /// What pages become is in `tests/golden`.
@@ -129,11 +119,8 @@ fn what_no_notebook_can_have_is_refused_with_its_page() {
         assert!(error.contains("01-matmul/README.md") && error.contains(says), "{wrong}: {error}");
     }
     pages[2].markdown = "# A\n\n```rust,cell\n1\n```\n".to_owned();
-    assert_eq!(
-        made(root.path(), &pages).code_cells().count(),
-        1,
-        "no crate is named, none is loaded"
-    );
+    let cells = made(root.path(), &pages).code_cells().count();
+    assert_eq!(cells, 1, "no crate is named, none is loaded");
 }
 
 #[test]
@@ -206,20 +193,14 @@ fn sync_writes_only_what_changed_and_keeps_outputs() {
     let modified = fs::metadata(file(root)).unwrap().modified().unwrap();
     let changes = notebook::sync(root, &pages, false).unwrap();
     assert!(changes.iter().all(|(_, change)| *change == Change::Same), "{changes:?}");
-    assert_eq!(
-        fs::metadata(file(root)).unwrap().modified().unwrap(),
-        modified,
-        "not written again"
-    );
-    assert_eq!(fs::read(file(root)).unwrap(), before);
+    let now = fs::metadata(file(root)).unwrap().modified().unwrap();
+    assert_eq!((now, &fs::read(file(root)).unwrap()), (modified, &before), "not written again");
 
     pages[2].markdown = pages[2].markdown.replace("let n = 2;", "let n = 3;");
     let changes = notebook::sync(root, &pages, true).unwrap();
     assert_eq!(changes[0].1, Change::Same);
-    assert!(
-        matches!(&changes[1].1, Change::Changed(why) if why.contains("let n = 3;")),
-        "{changes:?}"
-    );
+    let Change::Changed(why) = &changes[1].1 else { panic!("{changes:?}") };
+    assert!(why.contains("let n = 3;"), "{why}");
     assert_eq!(fs::read(file(root)).unwrap(), before, "--check writes nothing");
 
     notebook::sync(root, &pages, false).unwrap();
@@ -227,7 +208,7 @@ fn sync_writes_only_what_changed_and_keeps_outputs() {
     for (source, outputs) in printed(&kept) {
         let kept = vec![json!({"output_type": "stream", "name": "stdout", "text": [source]})];
         let expected = if source.contains("let n = 3;") { Vec::new() } else { kept };
-        assert_eq!(outputs, expected, "{source}");
+        assert_eq!(*outputs, expected, "{source}");
     }
     assert_eq!(counts(&kept), [Some(1), None, Some(3), Some(4)], "the changed one has not run");
     assert_eq!(kept.ran, notebook.ran, "the outputs are still that machine's");

@@ -1,8 +1,8 @@
 //! The book's server, spoken to over raw sockets.
 
 use bookbinder::serve::Server;
-use lab::testing::ask;
-use std::{fs, io::Read, path::PathBuf};
+use lab::testing::{ask, put};
+use std::{io::Read, path::PathBuf};
 
 struct Site {
     folder: tempfile::TempDir,
@@ -13,20 +13,21 @@ impl Site {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("book");
-        fs::create_dir_all(root.join("sub")).unwrap();
-        fs::write(folder.path().join("secret.txt"), "secret").unwrap();
-        fs::write(root.join("index.html"), "<html><body>home</body></html>").unwrap();
-        fs::write(root.join("404.html"), "<html><body>lost</body></html>").unwrap();
-        fs::write(root.join("sub/index.html"), "<p>sub").unwrap();
-        fs::write(root.join("sub/a b.css"), "p {}").unwrap();
-        fs::write(root.join(".hidden"), "secret").unwrap();
-        fs::write(root.join("big.woff2"), vec![7; 1 << 20]).unwrap();
-        fs::write(root.join("huge.html"), "<p>".repeat(8 << 20) + "</body>").unwrap();
+        for (file, text) in [
+            ("../secret.txt", "secret"),
+            ("index.html", "<html><body>home</body></html>"),
+            ("404.html", "<html><body>lost</body></html>"),
+            ("sub/index.html", "<p>sub"),
+            ("sub/a b.css", "p {}"),
+            (".hidden", "secret"),
+            ("huge.html", &("<p>".repeat(8 << 20) + "</body>")),
+        ] {
+            put(&root, file, text);
+        }
+        put(&root, "big.woff2", vec![7; 1 << 20]);
         #[cfg(unix)]
-        {
-            std::os::unix::fs::symlink(folder.path().join("secret.txt"), root.join("link.txt"))
-                .unwrap();
-            std::os::unix::fs::symlink(folder.path(), root.join("up")).unwrap();
+        for (to, link) in [("../secret.txt", "link.txt"), ("..", "up")] {
+            std::os::unix::fs::symlink(to, root.join(link)).unwrap();
         }
         let server = Server::start(&root, 0, &["book.example.org".to_owned()]).unwrap();
         Self { folder, server }
@@ -59,15 +60,10 @@ fn files_come_with_their_type_and_length() {
     let home = site.get("/");
     assert!(home.starts_with("HTTP/1.1 200 OK\r\n") && home.contains("home"), "{home}");
     assert!(home.contains("Content-Type: text/html; charset=utf-8\r\n"));
-    assert!(
-        home.contains("/__version") && home.trim_end().ends_with("</script></body></html>"),
-        "{home}"
-    );
+    assert!(home.contains("/__version") && home.trim_end().ends_with("</script></body></html>"));
     let style = site.get("/sub/a%20b.css?v=1");
-    assert!(
-        style.contains("Content-Type: text/css; charset=utf-8\r\nContent-Length: 4\r\n"),
-        "{style}"
-    );
+    let head = "Content-Type: text/css; charset=utf-8\r\nContent-Length: 4\r\n";
+    assert!(style.contains(head), "{style}");
     assert!(style.ends_with("\r\n\r\np {}"), "a style sheet gets no script: {style}");
     let big = site.send(b"GET /big.woff2 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
     assert!(big.len() > 1 << 20 && big.ends_with(&[7; 100]));

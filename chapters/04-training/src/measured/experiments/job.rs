@@ -11,7 +11,6 @@ use crate::{
 use lab::{
     Budget, Experiment, Key, Recorder, Result, Samples, Unit,
     data::{self, DataSet, Source},
-    machine::Provenance,
     progress::Progress,
     record::{ParamList, Run},
     run::MODEL,
@@ -98,19 +97,8 @@ pub fn run_of(experiment: &Experiment, outcome: &Outcome) -> Result<Run> {
     let progress = Progress::hidden();
     let mut rec = Recorder::new(experiment, Budget::Quick, outcome.device, &progress);
     record_runs(&mut rec, std::slice::from_ref(outcome));
-    let (from, (values, skipped)) = (Provenance::now(), rec.finish());
-    Ok(Run {
-        experiment: experiment.key.to_owned(),
-        command: from.command,
-        date: from.date,
-        commit: from.commit,
-        budget: Budget::Quick.name().to_owned(),
-        rustc: from.rustc,
-        flags: from.flags,
-        unfinished: false,
-        values,
-        skipped,
-    })
+    let (values, skipped) = rec.finish();
+    Ok(Run { values, skipped, ..Run::now(experiment, Budget::Quick) })
 }
 
 /// Operations of one training image: 2 for each weight forward, and twice as many backward.

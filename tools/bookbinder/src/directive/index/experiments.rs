@@ -85,20 +85,12 @@ mod tests {
 
     #[test]
     fn a_figure_of_the_own_chapter_comes_before_a_number_and_before_other_chapters() {
-        let experiment =
-            |key, values| Experiment { key, shows: "it", values, quick: true, run: |_| Ok(()) };
-        let chapter = |number, name, experiments| Chapter {
-            number,
-            name,
-            title: "",
-            experiments,
-            figures: Vec::new(),
-            tables: Vec::new(),
+        let experiments = lab::experiments! {
+            quick X.name => &[X], |_| Ok(()), "it";
+            quick Y.name => &[Y], |_| Ok(()), "it";
         };
-        let chapters = [
-            chapter(1, "a", vec![experiment(X.name, &[X]), experiment(Y.name, &[Y])]),
-            chapter(2, "b", Vec::new()),
-        ];
+        let chapters =
+            [Chapter { experiments, ..Chapter::of(1, "a", "", []) }, Chapter::of(2, "b", "", [])];
         let all = [
             mentions(Path::new("02-b/README.md"), "## Else\n\n{{#table a.x}}\n"),
             mentions(
