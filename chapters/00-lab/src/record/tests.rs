@@ -99,31 +99,25 @@ fn a_damaged_record_is_not_written_over() {
 #[test]
 fn a_key_that_names_no_single_value_says_what_there_is() {
     let (_folder, records) = saved();
-    let error = |key: &str, list: ParamList| records.find(key, list).unwrap_err();
-    let several = error("matmul.ladder", &[]);
-    assert!(matches!(several, Error::Key(_)));
-    assert!(several.to_string().contains("names 2 values"), "{several}");
-    assert!(several.to_string().contains("name more of the parameters n, rung"), "{several}");
-
-    let none = error("matmul.ladder", &[("n", &2048), ("rung", &"naive")]);
-    assert!(matches!(none, Error::Key(_)), "{none}");
-    assert!(none.to_string().contains("there are matmul.ladder n=512 rung=naive"), "{none}");
-
-    let skipped = error("matmul.ladder", &[("rung", &"amx")]);
-    assert!(matches!(skipped, Error::Skipped { .. }), "{skipped}");
-    assert!(skipped.to_string().ends_with("was not measured: this CPU has no AMX"), "{skipped}");
-
+    let several = "names 2 values on NAME; name more of the parameters n, rung";
+    let none: ParamList = &[("n", &2048), ("rung", &"naive")];
+    for (key, list, kind, says) in [
+        ("matmul.ladder", &[] as ParamList, "Key", several),
+        ("matmul.ladder", none, "Key", "there are matmul.ladder n=512 rung=naive"),
+        ("matmul.ladder", &[("rung", &"amx")], "Skipped", "was not measured: this CPU has no AMX"),
+        ("training.mlp", &[], "NotMeasured", "measure training`"),
+    ] {
+        let error = records.find(key, list).unwrap_err();
+        let said = error.to_string().replace(&records.name, "NAME");
+        assert!(format!("{error:?}").starts_with(kind) && said.contains(says), "{error:?}");
+    }
     // Of a run that was cut off, what it had not measured yet is no mistake of the page.
     let mut cut = records.clone();
     for run in cut.chapters.values_mut().flat_map(|chapter| &mut chapter.runs) {
         run.unfinished = true;
     }
-    let missing = cut.find("matmul.ladder", &[("n", &2048), ("rung", &"naive")]);
+    let missing = cut.find("matmul.ladder", none);
     assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{missing:?}");
-
-    let unmeasured = error("training.mlp", &[]);
-    assert!(matches!(unmeasured, Error::NotMeasured { .. }), "{unmeasured}");
-    assert!(unmeasured.to_string().ends_with("measure training`"), "{unmeasured}");
 }
 
 #[test]

@@ -100,11 +100,8 @@ fn answer(mut stream: TcpStream, act: Act, log: &Mutex<Vec<String>>) -> std::io:
     let path = lines.next().unwrap()?.split(' ').nth(1).unwrap().to_owned();
     let ranges = lines.map_while(Result::ok).take_while(|line| !line.is_empty());
     let ranges = ranges.filter_map(|line| {
-        line.to_ascii_lowercase()
-            .strip_prefix("range: bytes=")?
-            .trim_end_matches('-')
-            .parse::<usize>()
-            .ok()
+        let line = line.to_ascii_lowercase();
+        line.strip_prefix("range: bytes=")?.trim_end_matches('-').parse::<usize>().ok()
     });
     let from: usize = ranges.sum();
     let name = path.rsplit('/').next().unwrap();
@@ -152,11 +149,10 @@ fn answer(mut stream: TcpStream, act: Act, log: &Mutex<Vec<String>>) -> std::io:
     })
 }
 
-/// The file as its publisher describes it.
-fn published() -> Published {
-    let bytes = content();
-    let sha256 = Box::leak(format!("{:x}", Sha256::digest(&bytes)).into_boxed_str());
-    Published { name: NAME, size: bytes.len() as u64, sha256 }
+/// A file as its publisher describes it.
+fn published(name: &'static str, bytes: &[u8]) -> Published {
+    let sha256 = Box::leak(format!("{:x}", Sha256::digest(bytes)).into_boxed_str());
+    Published { name, size: bytes.len() as u64, sha256 }
 }
 
 /// One download into `folder` from these mirrors.
@@ -166,7 +162,8 @@ fn get(folder: &Path, mirrors: &[&Mirror]) -> Result<(), String> {
 
 fn get_within(patience: Patience, folder: &Path, mirrors: &[&Mirror]) -> Result<(), String> {
     let urls: Vec<&str> = mirrors.iter().map(|mirror| mirror.url.as_str()).collect();
-    let result = fetch(folder, &urls, &[published()], patience, &mut |_, _, _| ());
+    let published = [published(NAME, &content())];
+    let result = fetch(folder, &urls, &published, patience, &mut |_, _, _| ());
     let text = result.map_err(|error| error.to_string());
     assert!(text.as_ref().err().is_none_or(|text| !text.contains('\n')), "{text:?}");
     text
@@ -188,11 +185,9 @@ fn started(then: &[Act]) -> (TempDir, Mirror) {
 
 /// The names in `folder`, without the lock.
 fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name != "download.lock")
-        .collect();
+    let names = fs::read_dir(folder).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name != "download.lock").collect();
     names.sort();
     names
 }
@@ -206,11 +201,9 @@ fn assert_whole(folder: &Path) {
 fn a_good_mirror_gives_the_file_and_tells_the_progress() {
     let (folder, mirror) = start(&[Act::Serve]);
     let mut seen = Vec::new();
-    let urls = [mirror.url.as_str()];
-    fetch(folder.path(), &urls, &[published()], Patience::default(), &mut |name, done, total| {
-        seen.push((name.to_owned(), done, total));
-    })
-    .unwrap();
+    let (urls, published) = ([mirror.url.as_str()], [published(NAME, &content())]);
+    let mut see = |name: &str, done, total| seen.push((name.to_owned(), done, total));
+    fetch(folder.path(), &urls, &published, Patience::default(), &mut see).unwrap();
     assert_whole(folder.path());
     let size = pack(&content(), Compression::fast()).len() as u64;
     assert_eq!(seen.first(), Some(&(NAME.to_owned(), 0, Some(size))));
@@ -405,21 +398,14 @@ fn a_cache_that_cannot_be_made_is_said() {
 #[test]
 fn find_downloads_into_the_cache() {
     let set = drawn(200, 0, 7);
-    let bytes = [
-        content(),
-        idx::write_labels(&set.train.labels),
-        content(),
-        idx::write_labels(&set.train.labels),
-    ];
     // The mirrors have the images only; the labels are in the cache already.
-    let published: [Published; 4] = std::array::from_fn(|i| Published {
-        name: files::MNIST[i].name,
-        size: bytes[i].len() as u64,
-        sha256: Box::leak(format!("{:x}", Sha256::digest(&bytes[i])).into_boxed_str()),
+    let (images, labels) = (content(), idx::write_labels(&set.train.labels));
+    let published: [Published; 4] = std::array::from_fn(|i| {
+        published(files::MNIST[i].name, if i % 2 == 0 { &images } else { &labels })
     });
     let cache = tempfile::tempdir().unwrap();
     for i in [1, 3] {
-        fs::write(cache.path().join(published[i].name), &bytes[i]).unwrap();
+        fs::write(cache.path().join(published[i].name), &labels).unwrap();
     }
     let mirror = Mirror::new(&[Act::Serve]);
     let mirrors = [mirror.url.as_str()];
