@@ -23,6 +23,7 @@
 //! What this chapter itself measures is in [`measured`]: the model for the others.
 
 pub mod chapter;
+pub mod check;
 pub mod contribution;
 pub mod data;
 pub mod device;

@@ -61,6 +61,11 @@ impl SplitMix64 {
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
+    /// So many numbers from the normal distribution with mean 0 and this deviation.
+    pub fn normals(&mut self, len: usize, deviation: f64) -> Vec<f32> {
+        (0..len).map(|_| (deviation * self.normal()) as f32).collect()
+    }
+
     /// The numbers below `count` in some order (Fisher and Yates' shuffle).
     pub fn order(&mut self, count: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..count).collect();
