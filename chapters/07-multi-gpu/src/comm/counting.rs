@@ -47,17 +47,29 @@ impl Traffic {
     }
 }
 
+/// A message that a rank has sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// To whom.
+    pub to: Rank,
+    /// How many numbers.
+    pub numbers: usize,
+    /// From whom another one came at the same time.
+    pub from: Option<Rank>,
+}
+
 /// A communicator that counts. Its collectives are the trait's own, so their messages are also counted.
 #[derive(Debug)]
 pub struct Counting<C> {
     inner: C,
     traffic: Traffic,
+    sent: Vec<Sent>,
 }
 
 impl<C: PointToPoint> Counting<C> {
     /// Counts the messages of `inner` from here.
     pub fn new(inner: C) -> Self {
-        Self { inner, traffic: Traffic::default() }
+        Self { inner, traffic: Traffic::default(), sent: Vec::new() }
     }
 
     /// What was sent so far.
@@ -65,7 +77,13 @@ impl<C: PointToPoint> Counting<C> {
         self.traffic
     }
 
-    fn note_sent(&mut self, data: &[f32]) {
+    /// The messages that were sent so far, one by one.
+    pub fn sent(&self) -> &[Sent] {
+        &self.sent
+    }
+
+    fn note_sent(&mut self, to: Rank, data: &[f32], from: Option<Rank>) {
+        self.sent.push(Sent { to, numbers: data.len(), from });
         self.traffic.sent += 1;
         self.traffic.bytes_sent += size_of_val(data);
     }
@@ -87,7 +105,7 @@ impl<C: PointToPoint> PointToPoint for Counting<C> {
 
     fn send(&mut self, to: Rank, data: &[f32]) -> Result<()> {
         self.inner.send(to, data)?;
-        self.note_sent(data);
+        self.note_sent(to, data, None);
         Ok(())
     }
 
@@ -99,7 +117,7 @@ impl<C: PointToPoint> PointToPoint for Counting<C> {
 
     fn exchange(&mut self, to: Rank, send: &[f32], from: Rank, receive: &mut [f32]) -> Result<()> {
         self.inner.exchange(to, send, from, receive)?;
-        self.note_sent(send);
+        self.note_sent(to, send, Some(from));
         self.note_received(receive);
         Ok(())
     }
