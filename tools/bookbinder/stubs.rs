@@ -3,7 +3,7 @@
 #[path = "src/exercises/stub.rs"]
 mod stub;
 
-use std::{fs, path::Path};
+use std::fs;
 
 fn main() {
     let mut folders: Vec<_> =

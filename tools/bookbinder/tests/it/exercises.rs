@@ -10,7 +10,6 @@ use std::{
 
 const TEST: &str = "\
 #[cfg_attr(feature = \"solutions\", path = \"solution.rs\")]
-#[cfg_attr(not(feature = \"solutions\"), path = \"exercise.rs\")]
 mod exercise;
 
 #[test]
