@@ -1,22 +1,16 @@
 //! The test of the exercise `chains`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Core, enough, rate};
+use lab::check::pairs;
 
 /// Cores with vectors, units and latencies of many kinds.
 fn cores() -> Vec<Core> {
-    let mut cores = Vec::new();
-    for lanes in [1, 4, 8, 16] {
-        for units in 1..=4 {
-            for latency in [1, 3, 4, 5, 8] {
-                cores.push(Core { lanes, units, latency, clock: 2.5e9 });
-            }
-        }
-    }
-    cores
+    let kinds = pairs([1, 4, 8, 16], pairs(1..=4, [1, 3, 4, 5, 8]));
+    let core = |(lanes, (units, latency))| Core { lanes, units, latency, clock: 2.5e9 };
+    kinds.into_iter().map(core).collect()
 }
 
 /// The rate of a core that runs cycle by cycle: a unit takes the chain that has been ready for longest.
@@ -38,12 +32,10 @@ fn simulated(core: Core, chains: usize) -> f64 {
 
 #[test]
 fn the_rate_is_that_of_the_simulated_core() {
-    for core in cores() {
-        for chains in 0..40 {
-            let (found, wanted) = (rate(core, chains), simulated(core, chains));
-            let off = (found - wanted).abs() / core.clock;
-            assert!(off < 1e-9, "{chains} chains: {found:e}, and not {wanted:e}, on {core:?}");
-        }
+    for (core, chains) in pairs(cores(), 0..40) {
+        let (found, wanted) = (rate(core, chains), simulated(core, chains));
+        let off = (found - wanted).abs() / core.clock;
+        assert!(off < 1e-9, "{chains} chains: {found:e}, and not {wanted:e}, on {core:?}");
     }
 }
 

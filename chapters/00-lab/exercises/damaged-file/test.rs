@@ -1,11 +1,10 @@
 //! The test of the exercise `damaged-file`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::read;
-use lab::data::idx;
+use lab::{data::idx, random::SplitMix64};
 
 /// A file with these sizes and this data, whether they fit or not.
 fn file(sizes: &[u32], data: &[u8]) -> Vec<u8> {
@@ -18,12 +17,9 @@ fn file(sizes: &[u32], data: &[u8]) -> Vec<u8> {
 /// The one message with which a file is refused.
 #[track_caller]
 fn refused(bytes: &[u8]) -> String {
-    let sentence = match read(bytes) {
-        Ok((sizes, data)) => {
-            panic!("a wrong file passes: sizes {sizes:?}, {} elements", data.len())
-        }
-        Err(error) => error.to_string(),
-    };
+    let found =
+        read(bytes).map(|(sizes, data)| format!("sizes {sizes:?}, {} elements", data.len()));
+    let sentence = found.expect_err("a wrong file passes").to_string();
     assert!(sentence.contains(' ') && !sentence.contains('\n'), "not a sentence: `{sentence}`");
     sentence
 }
@@ -81,21 +77,13 @@ fn sizes_that_overflow_are_refused() {
 
 #[test]
 fn no_bytes_make_it_panic() {
-    // xorshift: the same bytes in each run.
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut below = |limit: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) % limit
-    };
+    let mut random = SplitMix64::new(1);
     for _ in 0..20_000 {
         let mut bytes = file(&[2, 3, 4], &[9; 24]);
-        for _ in 0..=below(3) {
-            let at = below(16) as usize;
-            bytes[at] = below(256) as u8;
+        for _ in 0..=random.below(3) {
+            bytes[random.below(16)] = random.below(256) as u8;
         }
-        bytes.truncate(below(48) as usize);
+        bytes.truncate(random.below(48));
         if let Ok((sizes, data)) = read(&bytes) {
             let header = 4 + 4 * sizes.len();
             assert_eq!(sizes.iter().product::<usize>(), data.len(), "{bytes:02x?}");

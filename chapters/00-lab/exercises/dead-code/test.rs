@@ -1,13 +1,11 @@
 //! The test of the exercise `dead-code`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use exercise::{
-    Step::{self, Add, BlackBox, Multiply, Number},
-    benchmark, operations_left,
-};
+use exercise::Step::{self, Add, BlackBox, Multiply, Number};
+use exercise::{benchmark, operations_left};
+use lab::check::all;
 
 /// 3·3 + 4·4, with or without a black box around what goes in and around what comes out.
 fn squares(inner: bool, outer: bool) -> Vec<Step> {
@@ -19,42 +17,29 @@ fn squares(inner: bool, outer: bool) -> Vec<Step> {
 }
 
 #[test]
-fn the_job_is_left_with_both_black_boxes_only() {
-    assert_eq!(operations_left(&squares(true, true)), 3);
-    assert_eq!(operations_left(&squares(true, false)), 0, "the sum is not needed");
-    assert_eq!(operations_left(&squares(false, true)), 0, "3·3 + 4·4 is 25: no need to wait");
-    assert_eq!(operations_left(&squares(false, false)), 0);
-}
-
-#[test]
-fn what_is_needed_by_nothing_needed_is_left_out() {
+fn what_is_left_is_needed_and_not_known() {
+    let left = |steps: &[Step], ends: &[usize]| {
+        let ends: Vec<Step> = ends.iter().map(|end| BlackBox(*end)).collect();
+        operations_left(&[steps, &ends].concat())
+    };
     // Two chains, one of which ends in a black box.
-    let steps = [Number(2.0), BlackBox(0), Multiply(1, 1), Add(1, 1), Add(2, 2), Add(3, 3)];
-    let chains = |end| operations_left(&[&steps[..], &[BlackBox(end)]].concat());
-    assert_eq!((chains(4), chains(5), chains(0)), (2, 2, 0));
-    assert_eq!(operations_left(&[&steps[..], &[BlackBox(4), BlackBox(5)]].concat()), 4);
-}
-
-#[test]
-fn what_is_known_is_left_out_inside_of_what_is_not() {
+    let chains = [Number(2.0), BlackBox(0), Multiply(1, 1), Add(1, 1), Add(2, 2), Add(3, 3)];
     // x + 2·3: the product is known, the sum is not.
-    let program = [Number(1.0), BlackBox(0), Number(2.0), Number(3.0), Multiply(2, 3), Add(1, 4)];
-    assert_eq!(operations_left(&[&program[..], &[BlackBox(5)]].concat()), 1);
-}
-
-#[test]
-fn a_value_that_is_needed_twice_is_made_once() {
-    let program = [
-        Number(2.0),
-        BlackBox(0),
-        Multiply(1, 1),
-        Add(2, 2),
-        BlackBox(3),
-        BlackBox(2),
-        BlackBox(3),
-    ];
-    assert_eq!(operations_left(&program), 2);
-    assert_eq!(operations_left(&[]), 0);
+    let known = [Number(1.0), BlackBox(0), Number(2.0), Number(3.0), Multiply(2, 3), Add(1, 4)];
+    let twice = [Number(2.0), BlackBox(0), Multiply(1, 1), Add(2, 2)];
+    all([
+        ("the job is left with both black boxes only", operations_left(&squares(true, true)), 3),
+        ("the sum is not needed", operations_left(&squares(true, false)), 0),
+        ("3·3 + 4·4 is 25: no need to wait", operations_left(&squares(false, true)), 0),
+        ("without a black box", operations_left(&squares(false, false)), 0),
+        ("what is needed by nothing needed is left out", left(&chains, &[4]), 2),
+        ("what is needed by nothing needed is left out", left(&chains, &[5]), 2),
+        ("what is needed by nothing needed is left out", left(&chains, &[0]), 0),
+        ("both chains", left(&chains, &[4, 5]), 4),
+        ("what is known is left out inside of what is not", left(&known, &[5]), 1),
+        ("a value that is needed twice is made once", left(&twice, &[3, 2, 3]), 2),
+        ("no steps", operations_left(&[]), 0),
+    ]);
 }
 
 #[test]

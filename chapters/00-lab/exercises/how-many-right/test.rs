@@ -1,16 +1,15 @@
 //! The test of the exercise `how-many-right`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{CLASSES, right};
-use lab::random::SplitMix64;
+use lab::check::{SplitMix64, near, pairs, some};
 
 #[track_caller]
 fn is(found: Option<f64>, wanted: f64, what: &str) {
-    let found = found.unwrap_or_else(|| panic!("{what}: there are images, and so an accuracy"));
-    assert!((found - wanted).abs() < 1e-12, "{what}: {found}, and {wanted} is right");
+    let found = some(found, format!("{what}: there are images, and so an accuracy"));
+    near(found, wanted, 1e-12, what);
 }
 
 /// A row whose highest score is at `best`; `add` moves all of them.
@@ -23,18 +22,16 @@ fn row(best: usize, add: f32, random: &mut SplitMix64) -> [f32; CLASSES] {
 #[test]
 fn the_highest_score_decides_and_not_its_sign() {
     let mut random = SplitMix64::new(1);
-    for add in [0.0, -50.0, 50.0] {
-        for images in [1, 7, 1000] {
-            let (mut scores, mut labels, mut hits) = (Vec::new(), Vec::new(), 0);
-            for _ in 0..images {
-                let (best, label) = (random.below(CLASSES), random.below(CLASSES));
-                scores.extend(row(best, add, &mut random));
-                labels.push(label as u8);
-                hits += usize::from(best == label);
-            }
-            let what = format!("{images} images, {add} added to all scores");
-            is(right(&scores, &labels), hits as f64 / images as f64, &what);
+    for (add, images) in pairs([0.0, -50.0, 50.0], [1, 7, 1000]) {
+        let (mut scores, mut labels, mut hits) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..images {
+            let (best, label) = (random.below(CLASSES), random.below(CLASSES));
+            scores.extend(row(best, add, &mut random));
+            labels.push(label as u8);
+            hits += usize::from(best == label);
         }
+        let what = format!("{images} images, {add} added to all scores");
+        is(right(&scores, &labels), hits as f64 / images as f64, &what);
     }
 }
 

@@ -1,36 +1,34 @@
 //! The test of the exercise `quartiles`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::quantile;
 use lab::Samples;
+use lab::check::{all, near, some};
 
 fn quartiles(samples: &[f64]) -> [Option<f64>; 3] {
     [0.25, 0.5, 0.75].map(|q| quantile(samples, q))
 }
 
 #[test]
-fn an_odd_number_of_samples_has_one_in_the_middle() {
-    assert_eq!(quartiles(&[1.0, 2.0, 3.0, 4.0, 10.0]), [Some(2.0), Some(3.0), Some(4.0)]);
-}
-
-#[test]
-fn an_even_number_has_two() {
-    assert_eq!(quartiles(&[1.0, 2.0, 4.0, 8.0]), [Some(1.75), Some(3.0), Some(5.0)]);
-}
-
-#[test]
-fn one_sample_is_its_own_middle_and_none_have_none() {
-    assert_eq!(quartiles(&[7.0]), [Some(7.0); 3]);
-    assert_eq!(quartiles(&[]), [None; 3]);
-}
-
-#[test]
-fn the_ends_are_the_least_and_the_largest() {
-    let samples = [4.0, 9.0, 1.0];
-    assert_eq!((quantile(&samples, 0.0), quantile(&samples, 1.0)), (Some(1.0), Some(9.0)));
+fn by_hand() {
+    all([
+        (
+            "an odd number of samples has one in the middle",
+            quartiles(&[1.0, 2.0, 3.0, 4.0, 10.0]),
+            [Some(2.0), Some(3.0), Some(4.0)],
+        ),
+        (
+            "an even number has two",
+            quartiles(&[1.0, 2.0, 4.0, 8.0]),
+            [Some(1.75), Some(3.0), Some(5.0)],
+        ),
+        ("one sample is its own middle", quartiles(&[7.0]), [Some(7.0); 3]),
+        ("none have none", quartiles(&[]), [None; 3]),
+    ]);
+    let ends = [0.0, 1.0].map(|q| quantile(&[4.0, 9.0, 1.0], q));
+    assert_eq!(ends, [Some(1.0), Some(9.0)], "the ends are the least and the largest");
 }
 
 #[test]
@@ -51,12 +49,10 @@ fn it_is_the_quantile_of_the_book() {
     for count in 1..40 {
         let samples: Vec<f64> = (0..count).map(|i| f64::from(i * i * 7 % 31)).collect();
         for q in (0..=20).map(|twentieth| f64::from(twentieth) / 20.0) {
-            let (found, wanted) = (quantile(&samples, q), Samples(samples.clone()).quantile(q));
-            let found = found.unwrap_or_else(|| panic!("{count} samples have no quantile {q}"));
-            assert!(
-                (found - wanted).abs() < 1e-9,
-                "{found} instead of {wanted} for the quantile {q} of {samples:?}"
-            );
+            let wanted = Samples(samples.clone()).quantile(q);
+            let found = quantile(&samples, q);
+            let found = some(found, format!("{count} samples have no quantile {q}"));
+            near(found, wanted, 1e-9, format!("the quantile {q} of {samples:?}"));
         }
     }
 }

@@ -1,11 +1,10 @@
 //! The test of the exercise `take-turns`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::race;
-use lab::Samples;
+use lab::{Samples, check::near};
 use std::cell::Cell;
 
 /// Runs a race of programs that would take `work` seconds on a machine that does not change. This one does:
@@ -27,12 +26,8 @@ fn ratios(samples: &[Samples]) -> Vec<f64> {
     samples.iter().map(|other| other.median() / samples[0].median()).collect()
 }
 
-#[track_caller]
-fn close(found: &[f64], wanted: &[f64]) {
-    assert_eq!(found.len(), wanted.len());
-    let same = found.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 1e-9);
-    assert!(same, "the contenders take {found:?} times as long as the first, not {wanted:?} times");
-}
+/// What they are.
+const TIMES: &str = "how many times as long as the first the contenders take";
 
 #[test]
 fn each_contender_is_sampled_once_a_round() {
@@ -47,23 +42,21 @@ fn each_contender_is_sampled_once_a_round() {
 fn the_faster_one_wins_on_a_machine_that_gets_hot() {
     let samples = run(&[1.0, 0.9], 10, |call| 1.0 + 0.02 * call as f64);
     let (first, second) = (samples[0].median(), samples[1].median());
-    assert!(
-        second < first,
-        "the second takes 10 % less time, and the race says {second:.3} s against {first:.3} s"
-    );
+    let said = format!("the race says {second:.3} s against {first:.3} s");
+    assert!(second < first, "the second takes 10 % less time, and {said}");
 }
 
 #[test]
 fn a_neighbour_that_wakes_up_halfway_disturbs_all_alike() {
     // Two calls to warm up, then 40 samples: the neighbour comes after 20 of them.
     let samples = run(&[1.0, 1.0], 20, |call| if call < 22 { 1.0 } else { 3.0 });
-    close(&ratios(&samples), &[1.0, 1.0]);
+    near(ratios(&samples), [1.0, 1.0], 1e-9, TIMES);
 }
 
 #[test]
 fn a_steady_drift_cancels() {
     let work = [1.0, 1.01, 0.99];
     for rounds in [2, 10, 30] {
-        close(&ratios(&run(&work, rounds, |call| 1.0 + 0.05 * call as f64)), &work);
+        near(ratios(&run(&work, rounds, |call| 1.0 + 0.05 * call as f64)), work, 1e-9, TIMES);
     }
 }
