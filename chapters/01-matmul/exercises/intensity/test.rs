@@ -3,7 +3,6 @@
 #![allow(clippy::float_cmp)] // The numbers are whole and small: nothing rounds.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{bytes, operations, roofline};
