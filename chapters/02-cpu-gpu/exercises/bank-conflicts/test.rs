@@ -1,29 +1,27 @@
 //! The test of the exercise `bank-conflicts`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use cpu_gpu::simt::{Counts, Machine};
 use exercise::SIDE;
+use lab::check::{done, near};
 
 fn run(n: usize) -> (Vec<f32>, Vec<f32>, Counts) {
     let mut machine = Machine::new(5);
     let values: Vec<f32> = (0..n * n).map(|i| i as f32).collect();
     let (a, b) = (machine.array(&values), machine.unwritten(n * n));
-    let counts = machine
-        .launch("transpose", [n / SIDE; 2], [SIDE; 2], |t| exercise::transpose(t, a, b, n))
-        .unwrap_or_else(|fault| panic!("{fault}"));
-    (values, machine.read(b), counts)
+    let kernel = |t| exercise::transpose(t, a, b, n);
+    let counts = machine.launch("transpose", [n / SIDE; 2], [SIDE; 2], kernel);
+    (values, machine.read(b), done(counts, "the kernel"))
 }
 
 #[test]
 fn the_matrix_is_turned() {
     for n in [32, 96] {
         let (a, b, _) = run(n);
-        for i in 0..n * n {
-            assert!((b[i] - a[i % n * n + i / n]).abs() < 1e-6, "n = {n}: element {i} is {}", b[i]);
-        }
+        let wanted: Vec<f32> = (0..n * n).map(|i| a[i % n * n + i / n]).collect();
+        near(b, wanted, 1e-6, format!("n = {n}"));
     }
 }
 

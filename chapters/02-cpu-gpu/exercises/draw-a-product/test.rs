@@ -1,7 +1,6 @@
 //! The test of the exercise `draw-a-product`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Image, READS, multiply};
@@ -32,18 +31,12 @@ fn check(a: &Image, b: &Image, side: usize, what: &str) {
 }
 
 #[test]
-fn bright_images_are_right() {
-    for side in [1, 2, 4, 7, 32] {
-        let bright = Image::new(side, |_, _| 0.95);
-        check(&bright, &bright, side, "bright");
-    }
-}
-
-#[test]
-fn dim_images_do_not_vanish() {
-    for side in [8, 30, 64] {
-        let dim = Image::new(side, |_, _| 0.3);
-        check(&dim, &dim, side, "dim");
+fn bright_images_are_right_and_dim_images_do_not_vanish() {
+    let bright = [1, 2, 4, 7, 32].map(|side| ("bright", 0.95, side));
+    let dim = [8, 30, 64].map(|side| ("dim", 0.3, side));
+    for (what, level, side) in bright.into_iter().chain(dim) {
+        let image = Image::new(side, |_, _| level);
+        check(&image, &image, side, what);
     }
 }
 

@@ -1,27 +1,22 @@
 //! The test of the exercise `many-slow-lanes`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Chip, clock, peak, power};
+use lab::check::close;
 
 /// A thousand lanes take the whole budget at 4 GHz; the voltage may fall without end.
 const IDEAL: Chip = Chip { top: 4e9, floor: 0.0, lane: 0.2, budget: 200.0 };
 /// The same, but its transistors need half of the voltage.
 const REAL: Chip = Chip { floor: 0.5, ..IDEAL };
 
-#[track_caller]
-fn close(found: f64, wanted: f64, what: &str) {
-    assert!((found / wanted - 1.0).abs() < 1e-9, "{what}: {found:e}, and not {wanted:e}");
-}
-
 #[test]
 fn the_power_of_a_lane_goes_with_the_cube_of_the_clock() {
-    close(power(IDEAL, 4e9), 0.2, "at the highest clock");
-    close(power(IDEAL, 2e9), 0.2 / 8.0, "at half of it");
-    close(power(REAL, 2e9), 0.2 / 8.0, "at half of it, where the voltage is at its floor");
-    close(power(REAL, 1e9), 0.2 / 16.0, "at a quarter, with half of the voltage");
+    close(power(IDEAL, 4e9), 0.2, 1e-9, "at the highest clock");
+    close(power(IDEAL, 2e9), 0.2 / 8.0, 1e-9, "at half of it");
+    close(power(REAL, 2e9), 0.2 / 8.0, 1e-9, "at half of it, where the voltage is at its floor");
+    close(power(REAL, 1e9), 0.2 / 16.0, 1e-9, "at a quarter, with half of the voltage");
 }
 
 #[test]
@@ -47,13 +42,12 @@ fn the_clock_keeps_to_the_budget_and_no_higher_one_does() {
 #[test]
 fn more_lanes_raise_the_peak_until_the_voltage_is_at_its_floor() {
     for lanes in [1000, 2000, 4000, 8000, 16_000, 32_000] {
+        let [ideal, real] = [IDEAL, REAL].map(|chip| peak(chip, lanes) / 1e12);
         println!(
-            "{lanes:5} lanes: {:4.1} TFLOP/s, and {:4.1} with a voltage of half at least",
-            peak(IDEAL, lanes) / 1e12,
-            peak(REAL, lanes) / 1e12
+            "{lanes:5} lanes: {ideal:4.1} TFLOP/s, and {real:4.1} with a voltage of half at least"
         );
     }
-    close(peak(IDEAL, 8000), 4.0 * peak(IDEAL, 1000), "eight times the lanes");
-    close(peak(REAL, 8000), peak(IDEAL, 8000), "the same down to the floor");
-    close(peak(REAL, 32_000), peak(REAL, 8000), "below it no lane gains anything");
+    close(peak(IDEAL, 8000), 4.0 * peak(IDEAL, 1000), 1e-9, "eight times the lanes");
+    close(peak(REAL, 8000), peak(IDEAL, 8000), 1e-9, "the same down to the floor");
+    close(peak(REAL, 32_000), peak(REAL, 8000), 1e-9, "below it no lane gains anything");
 }

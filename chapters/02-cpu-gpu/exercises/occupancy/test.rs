@@ -1,7 +1,6 @@
 //! The test of the exercise `occupancy`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use cpu_gpu::simt::{Block, Limits, occupancy};
@@ -14,21 +13,15 @@ fn no_other_block_holds_more_warps() {
             let warps = |threads: usize| {
                 occupancy(Block { threads, registers, shared: threads * shared }, limits).warps
             };
-            println!(
-                "{registers} registers, {shared} bytes: {best} threads, {} warps",
-                warps(best)
-            );
+            let most = warps(best);
+            println!("{registers} registers, {shared} bytes: {best} threads, {most} warps");
             assert!((32..=1024).contains(&best) && best.is_multiple_of(32), "{best} threads");
             for other in (32..=1024).step_by(32) {
-                let worse = warps(other) < warps(best);
-                let earlier = warps(other) == warps(best) && other <= best;
-                assert!(
-                    worse || earlier,
-                    "{registers} registers and {shared} bytes for a thread: a block of {other} threads makes {} \
-                     warps, and {best} threads make {}",
-                    warps(other),
-                    warps(best)
-                );
+                let makes = warps(other);
+                let better = makes > most || makes == most && other > best;
+                let what = format!("{registers} registers and {shared} bytes for a thread");
+                let what = format!("{what}: a block of {other} threads makes {makes} warps");
+                assert!(!better, "{what}, and {best} threads make {most}");
             }
         }
     }

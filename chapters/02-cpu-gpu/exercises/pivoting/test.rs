@@ -1,24 +1,21 @@
 //! The test of the exercise `pivoting`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use cpu_gpu::lu::{
-    Lu,
-    check::{random, residual},
-};
+use cpu_gpu::lu::Lu;
+use cpu_gpu::lu::check::{random, residual};
+use lab::check::done;
 
 /// Decomposes, solves, and measures; also that L and U are those of PA.
 fn decompose(a: &[f32], n: usize) -> (Lu, f64) {
     let mut values = a.to_vec();
     let swaps = exercise::factor(&mut values, n);
-    let lu = Lu::from_parts(values, n, n, swaps)
-        .unwrap_or_else(|_| panic!("a step may only choose a row at or below its own"));
+    let lu = Lu::from_parts(values, n, n, swaps).ok();
+    let lu = lu.expect("a step may only choose a row at or below its own");
     let b = random(n, 1, 2);
-    let x = lu.solve(&b, 1).unwrap_or_else(|error| panic!("{error}"));
-    let error = residual(a, &x, &b).unwrap_or_else(|error| panic!("{error}"));
-    (lu, error)
+    let x = done(lu.solve(&b, 1), "the solution");
+    (lu, done(residual(a, &x, &b), "the residual"))
 }
 
 #[test]
@@ -47,7 +44,7 @@ fn no_factor_is_above_one() {
         let (lu, error) = decompose(&a, n);
         assert!(lu.l().iter().all(|l| l.abs() <= 1.0), "{n}×{n}: a factor above one");
         assert!(error < 16.0, "{n}×{n}: {error}");
-        let ours = Lu::unblocked(a, n, n).unwrap_or_else(|error| panic!("{error}"));
+        let ours = done(Lu::unblocked(a, n, n), "the course's own");
         assert_eq!(lu.permutation(), ours.permutation(), "{n}×{n}: other rows were chosen");
     }
 }

@@ -1,14 +1,12 @@
 //! The test of the exercise `register-tile`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use cpu_gpu::{
-    simt::{Counts, Machine},
-    verify::Problem,
-};
+use cpu_gpu::simt::{Counts, Machine};
+use cpu_gpu::verify::Problem;
 use exercise::{RESULTS, TILE, product};
+use lab::check::done;
 use matmul::Shape;
 
 /// Runs the kernel on the simulator, checks what it computed, and returns what it cost.
@@ -18,14 +16,10 @@ fn run(m: usize, k: usize, n: usize) -> Counts {
     let mut gpu = Machine::new(1);
     let (a, b, c) = (gpu.array(&problem.a), gpu.array(&problem.b), gpu.unwritten(m * n));
     let grid = [n.div_ceil(TILE), m.div_ceil(TILE)];
-    let block = [TILE, TILE / RESULTS];
-    match gpu.launch("product", grid, block, |t| product(t, a, b, c, shape)) {
-        Ok(counts) => match problem.check(&gpu.read(c)) {
-            Ok(_) => counts,
-            Err(fault) => panic!("A of {m}×{k}, B of {k}×{n}: {fault}"),
-        },
-        Err(fault) => panic!("A of {m}×{k}, B of {k}×{n}: {fault}"),
-    }
+    let (block, what) = ([TILE, TILE / RESULTS], format!("A of {m}×{k}, B of {k}×{n}"));
+    let counts = done(gpu.launch("product", grid, block, |t| product(t, a, b, c, shape)), &what);
+    done(problem.check(&gpu.read(c)), &what);
+    counts
 }
 
 #[test]
@@ -47,8 +41,6 @@ fn each_number_of_b_is_read_once_for_four_steps() {
     let steps = counts.flops as f64 / 2.0;
     let accesses = 32.0 * counts.shared_requests as f64 / steps;
     println!("accesses to shared memory for each step: {accesses:.2}");
-    assert!(
-        accesses < 1.4,
-        "{accesses:.2} accesses to shared memory for each step; five reads for four steps are 1.25, and some writes"
-    );
+    let found = format!("{accesses:.2} accesses to shared memory for each step");
+    assert!(accesses < 1.4, "{found}; five reads for four steps are 1.25, and some writes");
 }

@@ -1,10 +1,10 @@
 //! The test of the exercise `ring-depth`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Multiprocessor, Tile, best, slots};
+use lab::check::pairs;
 
 /// Roughly one of an H100: 4,096 operations in a cycle, 227 KiB, and half of the registers for sums.
 const SM: Multiprocessor =
@@ -32,13 +32,8 @@ fn fewest(tile: Tile, on: Multiprocessor) -> usize {
 /// Tiles from 64×64 to 256×256, in steps of 64, with two depths.
 fn tiles() -> Vec<Tile> {
     let sides = [64, 128, 192, 256];
-    let mut tiles = Vec::new();
-    for rows in sides {
-        for cols in sides {
-            tiles.extend([32, 64].map(|depth| Tile { rows, cols, depth }));
-        }
-    }
-    tiles
+    let tile = |((rows, cols), depth)| Tile { rows, cols, depth };
+    pairs(pairs(sides, sides), [32, 64]).into_iter().map(tile).collect()
 }
 
 #[test]

@@ -3,10 +3,10 @@
 #![allow(clippy::result_large_err)] // a fault ends a launch; its size costs nothing
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use cpu_gpu::simt::{Counts, Machine};
+use lab::check::{done, near, pairs};
 
 /// Numbers for the counts: enough for hundreds of blocks, and odd.
 const MANY: usize = 50_001;
@@ -16,8 +16,8 @@ fn run(numbers: &[f32], seed: u64, block: usize, warp: usize) -> (Vec<f32>, Coun
     let mut machine = Machine::new(seed);
     machine.watch([block, 0], warp);
     let (x, sums) = (machine.array(numbers), machine.unwritten(numbers.len()));
-    let counts = exercise::scan(&mut machine, x, sums, numbers.len())
-        .unwrap_or_else(|fault| panic!("{} numbers, seed {seed}: {fault}", numbers.len()));
+    let counts = exercise::scan(&mut machine, x, sums, numbers.len());
+    let counts = done(counts, format!("{} numbers, seed {seed}", numbers.len()));
     (machine.read(sums), counts, machine.events().len())
 }
 
@@ -40,20 +40,14 @@ fn is_right(len: usize, seed: u64) {
     let numbers = whole(len);
     let (found, ..) = run(&numbers, seed, 0, 0);
     let wanted = running(numbers.iter().map(|x| f64::from(*x)));
-    for (i, (found, wanted)) in found.iter().zip(wanted).enumerate() {
-        assert!(
-            (f64::from(*found) - wanted).abs() < 0.5, // NaN fails too: it was never written
-            "{len} numbers, seed {seed}: sum {i} is {found}, and not {wanted}"
-        );
-    }
+    // NaN fails too: it was never written.
+    near(found, wanted, 0.5, format!("the sums of {len} numbers, seed {seed}"));
 }
 
 #[test]
 fn every_sum_is_right_in_whatever_order_the_warps_run() {
-    for len in [0, 1, 2, 31, 32, 33, 255, 256, 257, 1000, 1023, 1025, 4099] {
-        for seed in 0..4 {
-            is_right(len, seed);
-        }
+    for (len, seed) in pairs([0, 1, 2, 31, 32, 33, 255, 256, 257, 1000, 1023, 1025, 4099], 0..4) {
+        is_right(len, seed);
     }
 }
 
@@ -79,25 +73,19 @@ fn the_work_is_that_of_whole_warps() {
     let (_, counts, _) = run(&whole(MANY), 1, 0, 0);
     let each = counts.instructions as f64 / MANY as f64;
     println!("{each:.2} instructions of warps for each number, {:.1} lanes each", counts.lanes());
-    assert!(
-        each <= 1.5,
-        "{each:.2} instructions of warps for each of {MANY} numbers; one thread alone needs 2, and 1.5 are enough"
-    );
+    let found = format!("{each:.2} instructions of warps for each of {MANY} numbers");
+    assert!(each <= 1.5, "{found}; one thread alone needs 2, and 1.5 are enough");
 }
 
 #[test]
 fn no_warp_does_most_of_it() {
     for (block, warp) in [(0, 0), (1, 0), (0, 1), (MANY / 1024, 0)] {
         let (.., steps) = run(&whole(MANY), 1, block, warp);
-        println!("warp {warp} of block {block}: {steps} instructions one after the other");
-        assert!(
-            steps <= 300,
-            "warp {warp} of block {block} executes {steps} instructions one after the other for {MANY} numbers; 300 \
-             are enough"
-        );
-        assert!(
-            block != 1 || steps > 0,
-            "block 1 does nothing: spread the work over blocks along x"
-        );
+        let said =
+            format!("warp {warp} of block {block}: {steps} instructions one after the other");
+        println!("{said}");
+        assert!(steps <= 300, "{said} for {MANY} numbers; 300 are enough");
+        let idle = block == 1 && steps == 0;
+        assert!(!idle, "block 1 does nothing: spread the work over blocks along x");
     }
 }

@@ -1,16 +1,12 @@
 //! The test of the exercise `transpose`.
 
-#![allow(clippy::float_cmp)] // Elements are moved, and nothing is computed with them.
-
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use cpu_gpu::{
-    gpu::{self, Arg, Gpu, Kernel, Kind, Launch, read_all, write_all},
-    simt::{Counts, Machine},
-};
+use cpu_gpu::gpu::{self, Arg, Gpu, Kernel, Kind, Launch, read_all, write_all};
+use cpu_gpu::simt::{Counts, Machine};
 use exercise::{KERNEL, ROWS, TILE, transpose};
+use lab::check::{done, pairs, same_bits};
 
 /// Odd shapes, single rows and columns, whole tiles.
 const SHAPES: [[usize; 2]; 9] =
@@ -39,11 +35,8 @@ fn compare(b: &[f32], [m, n]: [usize; 2], by: &str) {
     let a = numbers([m, n]);
     for (i, found) in b.iter().enumerate() {
         let (row, column) = (i / m, i % m);
-        let wanted = a[column * n + row];
-        assert!(
-            *found == wanted,
-            "{by}, A of {m}×{n}: B is {found} in row {row} and column {column}, and not {wanted}"
-        );
+        let what = format!("{by}, A of {m}×{n}: B in row {row} and column {column}");
+        same_bits(*found, a[column * n + row], what);
     }
 }
 
@@ -56,19 +49,16 @@ fn simulated([m, n]: [usize; 2], seed: u64) -> Counts {
     let mut machine = Machine::new(seed);
     let (a, b) = (machine.array(&numbers([m, n])), machine.unwritten(m * n));
     let Launch { grid, block, .. } = launch([m, n]);
-    let counts = machine
-        .launch("transpose", grid, block, |t| transpose(t, a, b, m, n))
-        .unwrap_or_else(|fault| panic!("A of {m}×{n}: {fault}"));
+    let counts = machine.launch("transpose", grid, block, |t| transpose(t, a, b, m, n));
+    let counts = done(counts, format!("A of {m}×{n}"));
     compare(&machine.read(b), [m, n], "the simulated GPU");
     counts
 }
 
 #[test]
 fn matrices_of_all_shapes_are_turned() {
-    for shape in SHAPES {
-        for seed in 0..3 {
-            simulated(shape, seed);
-        }
+    for (shape, seed) in pairs(SHAPES, 0..3) {
+        simulated(shape, seed);
     }
 }
 
@@ -95,30 +85,25 @@ fn compile(gpu: &dyn Gpu, source: &str, entry: &str) -> cpu_gpu::Result<Kernel> 
     gpu.compile(&source, &[("TILE", TILE.to_string()), ("ROWS", ROWS.to_string())], entry)
 }
 
-/// What a kernel makes of the matrix of this shape.
-fn on(gpu: &dyn Gpu, kernel: &Kernel, [m, n]: [usize; 2]) -> cpu_gpu::Result<Vec<f32>> {
+/// What a kernel makes of the matrix of this shape, and the highest rate of so many times five launches in GB/s: bytes read
+/// and bytes written.
+fn on(
+    gpu: &dyn Gpu,
+    kernel: &Kernel,
+    [m, n]: [usize; 2],
+    times: usize,
+) -> cpu_gpu::Result<(Vec<f32>, f64)> {
     let (a, b) = (gpu.alloc(4 * m * n)?, gpu.alloc(4 * m * n)?);
     write_all(gpu, &a, &numbers([m, n]))?;
     write_all(gpu, &b, &vec![f32::NAN; m * n])?;
     let args = [Arg::Buffer(&a), Arg::Buffer(&b), Arg::U32(m as u32), Arg::U32(n as u32)];
-    gpu.launch(kernel, launch([m, n]), &args)?;
-    read_all(gpu, &b, m * n)
-}
-
-/// The highest of several rates in GB/s: bytes read and bytes written.
-fn rate(gpu: &dyn Gpu, kernel: &Kernel, side: usize) -> cpu_gpu::Result<f64> {
-    const LAUNCHES: usize = 5;
-    let (a, b) = (gpu.alloc(4 * side * side)?, gpu.alloc(4 * side * side)?);
-    write_all(gpu, &a, &vec![1.0_f32; side * side])?;
-    let args = [Arg::Buffer(&a), Arg::Buffer(&b), Arg::U32(side as u32), Arg::U32(side as u32)];
+    let mut five = || (0..5).try_for_each(|_| gpu.launch(kernel, launch([m, n]), &args));
+    five()?;
     let mut best = f64::INFINITY;
-    for _ in 0..5 {
-        let seconds = gpu.seconds(&mut || {
-            (0..LAUNCHES).try_for_each(|_| gpu.launch(kernel, launch([side; 2]), &args))
-        })?;
-        best = best.min(seconds);
+    for _ in 0..times {
+        best = best.min(gpu.seconds(&mut five)?);
     }
-    Ok((2 * 4 * side * side * LAUNCHES) as f64 / best / 1e9)
+    Ok((read_all(gpu, &b, m * n)?, (2 * 4 * m * n * 5) as f64 / best / 1e9))
 }
 
 /// The rates are shown, not demanded: they depend on the machine.
@@ -132,13 +117,12 @@ fn devices_turn_them_too() -> cpu_gpu::Result<()> {
         let (gpu, about) = (&**gpu, gpu.about());
         let (yours, copy) = (compile(gpu, KERNEL, "transpose")?, compile(gpu, COPY, "copy")?);
         for shape in SHAPES {
-            compare(&on(gpu, &yours, shape)?, shape, &about.name);
+            compare(&on(gpu, &yours, shape, 0)?.0, shape, &about.name);
         }
         let side = if about.kind == Kind::Gpu { 4096 } else { 1024 };
-        let rates = [rate(gpu, &yours, side)?, rate(gpu, &copy, side)?];
         println!("{} ({}), {side}×{side}:", about.name, about.id);
-        println!("your transpose: {:8.1} GB/s", rates[0]);
-        println!("a plain copy:   {:8.1} GB/s", rates[1]);
+        println!("your transpose: {:8.1} GB/s", on(gpu, &yours, [side; 2], 5)?.1);
+        println!("a plain copy:   {:8.1} GB/s", on(gpu, &copy, [side; 2], 5)?.1);
     }
     Ok(())
 }
