@@ -1,15 +1,12 @@
 //! The test of the exercise `kept-buffers`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use backprop::{check, random::numbers};
 use exercise::Layer;
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-};
+use lab::{check::near, random::numbers};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 
 thread_local! {
     /// The allocations of this thread; each test is one.
@@ -76,10 +73,8 @@ fn batches_of_any_length_are_right() {
         layer.forward(&x);
         layer.backward(&x, &dy);
         let (y, gradient) = wanted(&layer.weights, &x, &dy);
-        let off = check::error_f32(&layer.y, &y);
-        assert!(off < 1e-5, "the outputs of {images} images are off by {off:.0e}");
-        let off = check::error_f32(&layer.gradient, &gradient);
-        assert!(off < 1e-5, "the gradient of {images} images is off by {off:.0e}");
+        near(&layer.y, y, 1e-5, format!("the outputs of {images} images"));
+        near(&layer.gradient, gradient, 1e-5, format!("the gradient of {images} images"));
     }
 }
 

@@ -1,11 +1,11 @@
 //! The test of the exercise `layer-norm`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use backprop::{check, random::SplitMix64, real::Real};
+use backprop::{check, real::Real};
 use exercise::{Gradients, backward, forward};
+use lab::{check::near, random::SplitMix64};
 
 const EPSILON: f64 = 1e-5;
 
@@ -50,44 +50,44 @@ impl Case {
         y.iter().zip(&self.dy).map(|(y, dy)| y * dy).sum()
     }
 
-    /// The reader's gradients, in either format.
-    fn found<T: Real>(&self) -> Gradients<f64> {
+    /// The reader's gradients of input, gain and bias, in either format.
+    fn found<T: Real>(&self) -> [Vec<f64>; 3] {
         let [x, gain, bias, dy] = [&self.x, &self.gain, &self.bias, &self.dy]
             .map(|values| values.iter().map(|value| T::of(*value)).collect::<Vec<T>>());
         let epsilon = T::of(EPSILON);
         let (_, moments) = forward(&x, &gain, &bias, epsilon);
         let Gradients { input, gain, bias } = backward(&x, &gain, epsilon, &moments, &dy);
-        let [input, gain, bias] =
-            [input, gain, bias].map(|values| values.into_iter().map(T::wide).collect());
-        Gradients { input, gain, bias }
+        [input, gain, bias].map(|values| values.into_iter().map(T::wide).collect())
     }
 
     /// Two-sided differences in f64. The step is short against √ε, where a constant row bends.
-    fn differences(&self) -> Gradients<f64> {
+    fn differences(&self) -> [Vec<f64>; 3] {
         let Self { x, gain, bias, .. } = self;
-        let step = 1e-6;
-        Gradients {
-            input: check::differences_by(step, x, |x| self.loss(x, gain, bias)),
-            gain: check::differences_by(step, gain, |gain| self.loss(x, gain, bias)),
-            bias: check::differences_by(step, bias, |bias| self.loss(x, gain, bias)),
-        }
+        [
+            check::differences_by(1e-6, x, |x| self.loss(x, gain, bias)),
+            check::differences_by(1e-6, gain, |gain| self.loss(x, gain, bias)),
+            check::differences_by(1e-6, bias, |bias| self.loss(x, gain, bias)),
+        ]
     }
 
     /// That two gradients agree.
     #[track_caller]
-    fn agree(&self, found: &Gradients<f64>, wanted: &Gradients<f64>, within: f64, of: &str) {
-        for (what, found, wanted) in [
-            ("input", &found.input, &wanted.input),
-            ("gain", &found.gain, &wanted.gain),
-            ("bias", &found.bias, &wanted.bias),
-        ] {
-            let error = check::error(found, wanted);
-            assert!(
-                error < within,
-                "{}: the gradient of the {what} is off by {error:.1e} from {of}; {within:.0e} is allowed",
-                self.what
-            );
+    fn agree(&self, found: &[Vec<f64>; 3], wanted: &[Vec<f64>; 3], within: f64, of: &str) {
+        for (at, what) in ["input", "gain", "bias"].into_iter().enumerate() {
+            let error = check::error(&found[at], &wanted[at]);
+            let what = format!("{}: the gradient of the {what} is off by {error:.1e}", self.what);
+            assert!(error < within, "{what} from {of}; {within:.0e} is allowed");
         }
+    }
+
+    #[track_caller]
+    fn agrees_with_differences(&self) {
+        self.agree(&self.found::<f64>(), &self.differences(), 1e-6, "the differences");
+    }
+
+    #[track_caller]
+    fn agrees_in_f32(&self, within: f64) {
+        self.agree(&self.found::<f32>(), &self.found::<f64>(), within, "those in f64");
     }
 }
 
@@ -99,47 +99,42 @@ fn cases() -> Vec<Case> {
 
 #[test]
 fn gradients_are_those_of_finite_differences() {
-    for case in cases() {
-        case.agree(&case.found::<f64>(), &case.differences(), 1e-6, "the differences");
-    }
+    cases().iter().for_each(Case::agrees_with_differences);
 }
 
 #[test]
 fn f32_agrees_with_f64() {
     for case in cases() {
-        case.agree(&case.found::<f32>(), &case.found::<f64>(), 1e-5, "those in f64");
+        case.agrees_in_f32(1e-5);
     }
 }
 
 #[test]
 fn rows_of_one_number_move_nothing() {
     let case = Case::random(3, 1, 0.3, 8);
-    case.agree(&case.found::<f64>(), &case.differences(), 1e-6, "the differences");
-    let found = case.found::<f32>().input;
-    assert!(
-        found.iter().all(|dx| dx.abs() < 1e-6),
-        "the output does not depend on the input, whose gradient is {found:?}"
-    );
+    case.agrees_with_differences();
+    let what = "the output does not depend on the input: its gradient";
+    near(&case.found::<f32>()[0], [0.0; 3], 1e-6, what);
 }
 
 #[test]
 fn constant_rows_divide_by_epsilon_and_not_by_zero() {
     for case in [Case::constant(1, 6, 9), Case::constant(3, 17, 10)] {
-        case.agree(&case.found::<f64>(), &case.differences(), 1e-6, "the differences");
-        case.agree(&case.found::<f32>(), &case.found::<f64>(), 1e-5, "those in f64");
+        case.agrees_with_differences();
+        case.agrees_in_f32(1e-5);
     }
 }
 
 #[test]
 fn a_mean_far_from_zero_costs_few_digits() {
     let case = Case::random(2, 64, 100.0, 11);
-    case.agree(&case.found::<f32>(), &case.found::<f64>(), 1e-3, "those in f64");
-    case.agree(&case.found::<f64>(), &case.differences(), 1e-6, "the differences");
+    case.agrees_in_f32(1e-3);
+    case.agrees_with_differences();
 }
 
 #[test]
 fn without_rows_there_is_nothing_to_learn() {
-    let Gradients { input, gain, bias } = Case::random(0, 3, 0.0, 12).found::<f64>();
+    let [input, gain, bias] = Case::random(0, 3, 0.0, 12).found::<f64>();
     assert!(input.is_empty(), "no rows, and {} derivatives of the input", input.len());
     assert!(gain.iter().chain(&bias).all(|d| *d == 0.0), "no rows: {gain:?}, {bias:?}");
 }

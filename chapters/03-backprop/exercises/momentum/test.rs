@@ -1,10 +1,10 @@
 //! The test of the exercise `momentum`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::Momentum;
+use lab::check::near;
 
 /// A valley: its height is (x² + 100·y²) / 2, and its gradient (x, 100·y).
 fn after(steps: usize, lr: f32, momentum: f32) -> [f32; 2] {
@@ -18,8 +18,7 @@ fn after(steps: usize, lr: f32, momentum: f32) -> [f32; 2] {
 
 #[test]
 fn without_momentum_it_is_plain_descent() {
-    let p = after(1, 0.01, 0.0);
-    assert!((p[0] - 9.9).abs() < 1e-5 && p[1].abs() < 1e-5, "{p:?}");
+    near(after(1, 0.01, 0.0), [9.9, 0.0], 1e-5, "a step without momentum");
 }
 
 #[test]
@@ -29,8 +28,8 @@ fn the_velocity_is_the_sum_of_what_was_kept() {
         memory.step(&mut p, &[1.0], 1.0, 0.5);
     }
     // 1, 1.5 and 1.75.
-    assert!((memory.velocity[0] - 1.75).abs() < 1e-6, "{memory:?}");
-    assert!((p[0] + 4.25).abs() < 1e-6, "{p:?}");
+    near(memory.velocity, [1.75], 1e-6, "the velocity");
+    near(p, [-4.25], 1e-6, "the parameter");
 }
 
 #[test]

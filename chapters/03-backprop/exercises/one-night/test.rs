@@ -1,23 +1,22 @@
 //! The test of the exercise `one-night`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{LENGTH, VOCABULARY, largest, parameters};
+use lab::check::all;
 
 #[test]
-fn the_parameters_are_those_of_gpt_2() {
-    // The smallest GPT-2: 12 blocks of width 768.
-    assert_eq!(parameters(12, 768), 124_439_808);
-    assert_eq!(parameters(0, 1), VOCABULARY + LENGTH + 2);
-}
-
-#[test]
-fn a_night_on_a_card() {
+fn by_hand() {
     let found = largest(989e12, 0.4, 8.0 * 3600.0);
     println!("{found} blocks, {} million parameters", parameters(found, 128 * found) / 1_000_000);
-    assert_eq!(found, 10);
+    all([
+        // The smallest GPT-2: 12 blocks of width 768.
+        ("the parameters are those of GPT 2", parameters(12, 768), 124_439_808),
+        ("no block, a width of 1", parameters(0, 1), VOCABULARY + LENGTH + 2),
+        ("a night on a card", found, 10),
+        ("not even one block", largest(1e9, 0.5, 1.0), 0),
+    ]);
 }
 
 #[test]
@@ -31,9 +30,4 @@ fn the_largest_fits_and_the_next_does_not() {
         assert!(found == 0 || hours(found) <= limit, "{found} blocks in {limit} hours");
         assert!(hours(found + 1) > limit, "{found} blocks in {limit} hours: one more fits");
     }
-}
-
-#[test]
-fn not_even_one_block() {
-    assert_eq!(largest(1e9, 0.5, 1.0), 0);
 }

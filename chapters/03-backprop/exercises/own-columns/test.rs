@@ -1,11 +1,10 @@
 //! The test of the exercise `own-columns`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use backprop::random::numbers;
 use exercise::{gradient, ranges};
+use lab::{check::same_bits, random::numbers};
 use std::{collections::HashSet, ops::Range, sync::Mutex, thread};
 
 /// A batch of 32 images with 9 values each, and the derivatives of 10 outputs.
@@ -24,13 +23,10 @@ fn product(images: Range<usize>, columns: Range<usize>) -> Vec<f32> {
 
 #[test]
 fn the_bits_are_the_same_on_any_number_of_cores() {
-    let bits = |values: Vec<f32>| values.into_iter().map(f32::to_bits).collect::<Vec<_>>();
-    let wanted = bits(product(0..SHAPE[0], 0..SHAPE[2]));
+    let wanted = product(0..SHAPE[0], 0..SHAPE[2]);
     for cores in 1..=16 {
-        let found = bits(gradient(&product, SHAPE, cores).expect("the product does not panic"));
-        let differ = wanted.iter().zip(&found).filter(|(wanted, found)| wanted != found).count();
-        assert_eq!(found.len(), wanted.len(), "{cores} cores");
-        assert_eq!(differ, 0, "{cores} cores: {differ} of {} sums have other bits", wanted.len());
+        let found = gradient(&product, SHAPE, cores).expect("the product does not panic");
+        same_bits(found, &wanted, format!("{cores} cores: sums have other bits"));
     }
 }
 

@@ -1,19 +1,15 @@
 //! The test of the exercise `parameters`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Layer, count};
 
 fn vgg16() -> Vec<Layer> {
-    let mut layers = Vec::new();
-    for (channels, times) in [(64, 2), (128, 2), (256, 3), (512, 3), (512, 3)] {
-        layers.extend(vec![Layer::Conv { channels }; times]);
-        layers.push(Layer::Pool);
-    }
-    layers.extend([4096, 4096, 1000].map(|units| Layer::Dense { units }));
-    layers
+    let blocks = [(64, 2), (128, 2), (256, 3), (512, 3), (512, 3)];
+    let block = |(channels, times)| [vec![Layer::Conv { channels }; times], vec![Layer::Pool]];
+    let dense = [4096, 4096, 1000].map(|units| Layer::Dense { units });
+    blocks.into_iter().flat_map(block).flatten().chain(dense).collect()
 }
 
 #[test]
