@@ -1,11 +1,10 @@
 //! The test of the exercise `attention`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use backprop::{check, random::SplitMix64};
 use exercise::{mixed, weights};
+use lab::{check::near, random::SplitMix64};
 
 /// Rows of random numbers: queries and keys of one width, values of another.
 struct Head {
@@ -19,11 +18,8 @@ struct Head {
 impl Head {
     fn new([queries, keys, width, out]: [usize; 4], size: f64) -> Self {
         let mut random = SplitMix64::new((queries * 1000 + keys * 100 + width) as u64);
-        let mut rows = |count: usize, size: f64| -> Vec<f32> {
-            (0..count).map(|_| (size * random.normal()) as f32).collect()
-        };
-        let (queries, keys, values) =
-            (rows(queries * width, size), rows(keys * width, size), rows(keys * out, 1.0));
+        let lengths = [(queries * width, size), (keys * width, size), (keys * out, 1.0)];
+        let [queries, keys, values] = lengths.map(|(len, size)| random.normals(len, size));
         Self { queries, keys, values, width, out }
     }
 
@@ -58,27 +54,17 @@ impl Head {
 }
 
 fn heads() -> Vec<Head> {
-    [[1, 1, 1, 1], [16, 16, 16, 16], [3, 7, 5, 2], [7, 3, 4, 9], [1, 6, 64, 3]]
-        .into_iter()
-        .map(|sizes| Head::new(sizes, 1.5))
-        .collect()
-}
-
-fn apart(found: &[f32], wanted: &[f64]) -> f64 {
-    check::error(&found.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>(), wanted)
+    let sizes = [[1, 1, 1, 1], [16, 16, 16, 16], [3, 7, 5, 2], [7, 3, 4, 9], [1, 6, 64, 3]];
+    sizes.map(|sizes| Head::new(sizes, 1.5)).into()
 }
 
 #[test]
 fn weights_and_sums_are_those_of_the_formula() {
     for head in heads() {
-        let [wanted_weights, wanted] = head.reference();
-        for (what, error) in [
-            ("weights", apart(&head.weights(), &wanted_weights)),
-            ("sums", apart(&head.mixed(), &wanted)),
-        ] {
-            let (rows, cols) = (head.queries.len() / head.width, head.keys.len() / head.width);
-            assert!(error < 1e-5, "{what} of {rows} queries, {cols} keys: off by {error}");
-        }
+        let [weights, sums] = head.reference();
+        let (rows, cols) = (head.queries.len() / head.width, head.keys.len() / head.width);
+        near(head.weights(), weights, 1e-5, format!("weights of {rows} queries, {cols} keys"));
+        near(head.mixed(), sums, 1e-5, format!("sums of {rows} queries, {cols} keys"));
     }
 }
 
@@ -86,7 +72,7 @@ fn weights_and_sums_are_those_of_the_formula() {
 fn the_sum_uses_the_weights_that_it_is_given() {
     // Two queries, three keys, values of width 2.
     let out = mixed(&[0.0, 1.0, 0.0, 0.5, 0.25, 0.25], &[1.0, 2.0, 3.0, 4.0, 5.0, 8.0], 2);
-    assert!(check::error_f32(&out, &[3.0, 4.0, 2.5, 4.0]) < 1e-6, "{out:?}");
+    near(out, [3.0, 4.0, 2.5, 4.0], 1e-6, "two sums of three values");
 }
 
 #[test]
@@ -109,15 +95,13 @@ fn keys_and_values_may_be_permuted_together() {
             |rows: &[f32], width: usize| rows.chunks(width).rev().flatten().copied().collect();
         let (keys, values) = (reversed(&head.keys, head.width), reversed(&head.values, head.out));
         let other = Head { keys, values, ..head };
-        let error = check::error_f32(&other.mixed(), &before);
-        assert!(error < 1e-5, "off by {error}");
+        near(other.mixed(), before, 1e-5, "the sums of the permuted rows");
     }
 }
 
 #[test]
 fn large_scores_are_no_problem() {
     for head in [Head::new([4, 5, 8, 3], 1000.0), Head::new([2, 9, 3, 3], 300.0)] {
-        let error = apart(&head.mixed(), &head.reference()[1]);
-        assert!(error < 1e-3, "off by {error}");
+        near(head.mixed(), &head.reference()[1], 1e-3, "sums of large scores");
     }
 }

@@ -1,10 +1,10 @@
 //! The test of the exercise `cosine`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::rate;
+use lab::check::near;
 
 const PEAK: f64 = 0.5;
 const FLOOR: f64 = 0.1;
@@ -17,8 +17,7 @@ fn at(step: usize) -> f64 {
 #[test]
 fn it_warms_up_in_equal_steps() {
     for step in 0..10 {
-        let wanted = PEAK * (step + 1) as f64 / 10.0;
-        assert!((at(step) - wanted).abs() < 1e-12, "step {step}: {}, and not {wanted}", at(step));
+        near(at(step), PEAK * (step + 1) as f64 / 10.0, 1e-12, format!("step {step}"));
     }
 }
 
@@ -28,8 +27,8 @@ fn it_falls_along_half_a_cosine() {
     assert!(rates.windows(2).all(|pair| pair[1] < pair[0]), "{rates:?}");
     // The cosine of 0°, 60°, 90°, 120° and 180°; steps of a fall of 120.
     for (step, left) in [(0, 1.0), (40, 0.75), (60, 0.5), (80, 0.25), (120, 0.0)] {
-        let (found, wanted) = (rate(step, 120, 0, PEAK, FLOOR), FLOOR + (PEAK - FLOOR) * left);
-        assert!((found - wanted).abs() < 1e-12, "step {step} of 120: {found}, and not {wanted}");
+        let wanted = FLOOR + (PEAK - FLOOR) * left;
+        near(rate(step, 120, 0, PEAK, FLOOR), wanted, 1e-12, format!("step {step} of 120"));
     }
 }
 
@@ -43,15 +42,14 @@ fn without_a_floor_it_is_the_rate_of_the_page() {
     };
     for step in 0..120 {
         let wanted = training::schedule::rate(&settings, step, 110);
-        let found = rate(step, 110, 10, PEAK, 0.0);
-        assert!((found - wanted).abs() < 1e-12, "step {step}: {found}, and not {wanted}");
+        near(rate(step, 110, 10, PEAK, 0.0), wanted, 1e-12, format!("step {step}"));
     }
 }
 
 #[test]
 fn after_the_end_it_stays_at_the_floor() {
     for step in [110, 111, 160, 210, 5000] {
-        assert!((at(step) - FLOOR).abs() < 1e-12, "step {step}: {}", at(step));
+        near(at(step), FLOOR, 1e-12, format!("step {step}"));
     }
 }
 
@@ -59,8 +57,8 @@ fn after_the_end_it_stays_at_the_floor() {
 fn a_run_that_is_no_longer_than_its_warm_up_only_warms_up() {
     for steps in [3, 10] {
         for step in 0..steps {
-            let (found, wanted) = (rate(step, steps, 10, PEAK, FLOOR), at(step));
-            assert!((found - wanted).abs() < 1e-12, "step {step} of {steps}: {found}");
+            let found = rate(step, steps, 10, PEAK, FLOOR);
+            near(found, at(step), 1e-12, format!("step {step} of {steps}"));
         }
         // This step is never taken, but asking for its rate must not panic.
         assert!(rate(10, steps, 10, PEAK, FLOOR).is_finite());

@@ -1,10 +1,10 @@
 //! The test of the exercise `do-not-know`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Answer, threshold};
+use lab::check::all;
 
 /// For each probability that occurs, how many are answered and whether enough of them are right; by counting.
 fn slow(answers: &[Answer], wanted: f64) -> Option<(f64, usize)> {
@@ -21,31 +21,21 @@ fn slow(answers: &[Answer], wanted: f64) -> Option<(f64, usize)> {
 }
 
 #[test]
-fn it_answers_as_many_as_it_may() {
-    let answers = [(0.9, true), (0.6, false), (0.99, true), (0.8, true), (0.5, true)];
-    assert_eq!(threshold(&answers, 1.0), Some((0.8, 3)));
-    assert_eq!(threshold(&answers, 0.8), Some((0.5, 5)));
-    assert_eq!(threshold(&answers, 0.0), Some((0.5, 5)));
-}
-
-#[test]
-fn a_lower_threshold_may_be_good_enough_again() {
-    let answers = [(0.9, true), (0.8, false), (0.7, true), (0.6, true), (0.5, true)];
-    assert_eq!(threshold(&answers, 0.75), Some((0.5, 5)));
-    assert_eq!(threshold(&[(0.9, false), (0.8, true)], 0.5), Some((0.8, 2)), "wrong at the top");
-}
-
-#[test]
-fn equals_are_answered_together() {
-    let answers = [(0.9, true), (0.7, true), (0.7, false), (0.7, true)];
-    assert_eq!(threshold(&answers, 0.9), Some((0.9, 1)));
-    assert_eq!(threshold(&answers, 0.75), Some((0.7, 4)));
-}
-
-#[test]
-fn there_may_be_none() {
-    assert_eq!(threshold(&[], 0.5), None);
-    assert_eq!(threshold(&[(0.9, false), (0.8, true), (0.7, false)], 0.9), None);
+fn by_hand() {
+    let mixed = [(0.9, true), (0.6, false), (0.99, true), (0.8, true), (0.5, true)];
+    let again = [(0.9, true), (0.8, false), (0.7, true), (0.6, true), (0.5, true)];
+    let equals = [(0.9, true), (0.7, true), (0.7, false), (0.7, true)];
+    all([
+        ("it answers as many as it may", threshold(&mixed, 1.0), Some((0.8, 3))),
+        ("it answers as many as it may", threshold(&mixed, 0.8), Some((0.5, 5))),
+        ("it answers as many as it may", threshold(&mixed, 0.0), Some((0.5, 5))),
+        ("a lower threshold may be good enough again", threshold(&again, 0.75), Some((0.5, 5))),
+        ("wrong at the top", threshold(&[(0.9, false), (0.8, true)], 0.5), Some((0.8, 2))),
+        ("equals are answered together", threshold(&equals, 0.9), Some((0.9, 1))),
+        ("equals are answered together", threshold(&equals, 0.75), Some((0.7, 4))),
+        ("there may be none", threshold(&[], 0.5), None),
+        ("there may be none", threshold(&[(0.9, false), (0.8, true), (0.7, false)], 0.9), None),
+    ]);
 }
 
 #[test]

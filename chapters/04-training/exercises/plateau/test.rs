@@ -1,10 +1,10 @@
 //! The test of the exercise `plateau`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::ReduceOnPlateau;
+use lab::check::near;
 
 /// Halves the rate, which begins at 1, after two bad epochs and one more.
 fn halving() -> ReduceOnPlateau {
@@ -16,9 +16,7 @@ fn halving() -> ReduceOnPlateau {
 fn check(mut rule: ReduceOnPlateau, losses: &[f64], wanted: &[f64]) {
     let start = rule.clone();
     let found: Vec<f64> = losses.iter().map(|loss| rule.step(*loss)).collect();
-    let same = found.len() == wanted.len()
-        && found.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 1e-12);
-    assert!(same, "losses {losses:?}\nrates {found:?}, and not\n      {wanted:?}\nof {start:?}");
+    near(&found, wanted, 1e-12, format!("losses {losses:?}\nrates {found:?} of {start:?}"));
 }
 
 #[test]

@@ -1,17 +1,15 @@
 //! The test of the exercise `to-the-bit`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::Run;
+use lab::check::same_bits;
 
-fn bits(run: &Run) -> Vec<u32> {
-    run.parameters.iter().map(|x| x.to_bits()).collect()
-}
-
-fn train(run: &mut Run, steps: usize) {
+/// A run after so many steps.
+fn trained(mut run: Run, steps: usize) -> Run {
     (0..steps).for_each(|_| run.step());
+    run
 }
 
 /// Stops the run and resumes it.
@@ -22,41 +20,29 @@ fn resumed(run: &Run) -> Run {
 
 #[test]
 fn what_is_resumed_is_what_was_stopped() {
-    let mut run = Run::new(6, 1);
-    train(&mut run, 7);
-    assert_eq!(bits(&resumed(&run)), bits(&run));
+    let run = trained(Run::new(6, 1), 7);
+    same_bits(resumed(&run).parameters, &run.parameters, "parameters after 7 steps");
 }
 
 #[test]
 fn a_run_ends_in_the_same_bits_wherever_it_was_stopped() {
-    let mut whole = Run::new(6, 2);
-    train(&mut whole, 40);
+    let whole = trained(Run::new(6, 2), 40);
     for stop in 0..40 {
-        let mut run = Run::new(6, 2);
-        train(&mut run, stop);
-        let mut run = resumed(&run);
-        train(&mut run, 40 - stop);
-        assert_eq!(bits(&run), bits(&whole), "stopped after {stop} steps");
+        let run = trained(resumed(&trained(Run::new(6, 2), stop)), 40 - stop);
+        same_bits(run.parameters, &whole.parameters, format!("stopped after {stop} steps"));
     }
 }
 
 #[test]
 fn it_can_be_stopped_again_and_again() {
-    let mut whole = Run::new(5, 3);
-    train(&mut whole, 30);
-    let mut run = Run::new(5, 3);
-    for _ in 0..30 {
-        run = resumed(&run);
-        run.step();
-    }
-    assert_eq!(bits(&run), bits(&whole));
+    let whole = trained(Run::new(5, 3), 30);
+    let run = (0..30).fold(Run::new(5, 3), |run, _| trained(resumed(&run), 1));
+    same_bits(run.parameters, whole.parameters, "stopped after each step");
 }
 
 #[test]
 fn a_damaged_checkpoint_is_refused() {
-    let mut run = Run::new(6, 4);
-    train(&mut run, 3);
-    let good = run.save();
+    let good = trained(Run::new(6, 4), 3).save();
     for at in 0..good.len() {
         for change in [0x01, 0x80] {
             let mut bad = good.clone();

@@ -1,11 +1,10 @@
 //! The test of the exercise `weight-decay`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use backprop::{check, random::SplitMix64};
 use exercise::{Adam, BETAS, Decay, EPSILON};
+use lab::{check::near, random::SplitMix64};
 
 /// One weight's way through its gradients, in f64, as the papers write it.
 fn reference(mut p: f64, gradients: &[f64], lr: f64, decay: Decay) -> f64 {
@@ -38,21 +37,16 @@ fn left_alone(p: f32, steps: usize, lr: f32, decay: Decay) -> Vec<f32> {
 #[test]
 fn both_are_those_of_the_papers() {
     let (lr, mut random) = (0.05_f32, SplitMix64::new(4));
-    let start: Vec<f32> = (0..20).map(|_| random.normal() as f32).collect();
-    let steps: Vec<Vec<f32>> =
-        (0..40).map(|_| (0..20).map(|_| random.normal() as f32).collect()).collect();
+    let start = random.normals(20, 1.0);
+    let steps: Vec<Vec<f32>> = (0..40).map(|_| random.normals(20, 1.0)).collect();
     for decay in [Decay::Gradient(0.0), Decay::Step(0.0), Decay::Gradient(0.5), Decay::Step(0.5)] {
         let (mut p, mut adam) = (start.clone(), Adam::default());
         for g in &steps {
             adam.step(&mut p, g, lr, decay);
         }
         let own = |at: usize| steps.iter().map(|g| f64::from(g[at])).collect::<Vec<f64>>();
-        let wanted: Vec<f64> = (0..20)
-            .map(|at| reference(f64::from(start[at]), &own(at), f64::from(lr), decay))
-            .collect();
-        let found: Vec<f64> = p.iter().map(|p| f64::from(*p)).collect();
-        let error = check::error(&found, &wanted);
-        assert!(error < 1e-4, "{decay:?} is off by {error}");
+        let wanted = |at: usize| reference(start[at].into(), &own(at), lr.into(), decay);
+        near(p, (0..20).map(wanted).collect::<Vec<f64>>(), 1e-4, format!("{decay:?}"));
     }
 }
 
@@ -63,7 +57,7 @@ fn beside_the_step_a_weight_without_gradient_loses_the_same_share_each_time() {
         let mut wanted = 2.0;
         for (step, found) in (1..).zip(&way) {
             wanted *= 1.0 - lr * decay;
-            assert!((found - wanted).abs() < 1e-5, "step {step}: {found}, and not {wanted}");
+            near(*found, wanted, 1e-5, format!("step {step}"));
         }
     }
 }
