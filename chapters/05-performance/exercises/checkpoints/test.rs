@@ -1,36 +1,34 @@
 //! The test of the exercise `checkpoints`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use backprop::random::SplitMix64;
 use exercise::{Layer, again, keep, peak};
+use lab::{check::some, random::SplitMix64};
 
 fn chain(layers: &[(u64, u64)]) -> Vec<Layer> {
     layers.iter().map(|&(bytes, operations)| Layer { bytes, operations }).collect()
 }
 
-/// Layers with outputs of up to `bytes` and `operations`; some work in place and some cost nothing.
-fn random_chain(
-    random: &mut SplitMix64,
-    len: usize,
-    bytes: usize,
-    operations: usize,
-) -> Vec<Layer> {
-    let mut draw = |most: usize| random.below(most + 1) as u64;
-    (0..len).map(|_| Layer { bytes: draw(bytes), operations: draw(operations) }).collect()
+/// Layers with so many bytes and operations at the most; some work in place and some cost nothing.
+fn random_chain(random: &mut SplitMix64, len: usize, most: [usize; 2]) -> Vec<Layer> {
+    let mut layer = || most.map(|most| random.below(most + 1) as u64);
+    (0..len).map(|_| layer()).map(|[bytes, operations]| Layer { bytes, operations }).collect()
+}
+
+fn all(layers: &[Layer]) -> u64 {
+    layers.iter().map(|layer| layer.bytes).sum()
 }
 
 /// What is computed again by a choice that must exist, be of the right length and fit.
 #[track_caller]
 fn cost(layers: &[Layer], budget: u64) -> u64 {
-    let Some(kept) = keep(layers, budget) else {
-        panic!("{} layers, {budget} bytes: nothing is found, but something fits", layers.len())
-    };
-    assert_eq!(kept.len(), layers.len(), "a choice for each layer");
+    let count = layers.len();
+    let nothing = format!("{count} layers, {budget} bytes: nothing is found, but something fits");
+    let kept = some(keep(layers, budget), nothing);
+    assert_eq!(kept.len(), count, "a choice for each layer");
     let peak = peak(layers, &kept);
-    assert!(peak <= budget, "{} layers: {peak} bytes, and only {budget} are there", layers.len());
+    assert!(peak <= budget, "{count} layers: {peak} bytes, and only {budget} are there");
     again(layers, &kept)
 }
 
@@ -54,11 +52,10 @@ fn a_peak_by_hand() {
 fn nothing_is_computed_again_if_everything_fits() {
     assert_eq!(cost(&[], 0), 0);
     for len in [1, 2, 9, 60] {
-        let layers = random_chain(&mut SplitMix64::new(len as u64), len, 30, 1000);
-        let all = layers.iter().map(|layer| layer.bytes).sum();
+        let layers = random_chain(&mut SplitMix64::new(len as u64), len, [30, 1000]);
+        let all = all(&layers);
         for budget in [all, all + 1, u64::MAX] {
-            let found = cost(&layers, budget);
-            assert_eq!(found, 0, "{len} layers of {all} bytes in {budget}");
+            assert_eq!(cost(&layers, budget), 0, "{len} layers of {all} bytes in {budget}");
         }
     }
 }
@@ -67,19 +64,13 @@ fn nothing_is_computed_again_if_everything_fits() {
 fn no_other_choice_computes_less_again() {
     let mut random = SplitMix64::new(5);
     for round in 0..400 {
-        let len = 1 + round % 10;
-        let layers = random_chain(&mut random, len, 9, 20);
-        let all: u64 = layers.iter().map(|layer| layer.bytes).sum();
-        let budget = random.below(all as usize + 1) as u64;
-        match least(&layers, budget) {
-            Some(wanted) => {
-                let found = cost(&layers, budget);
-                assert!(
-                    found <= wanted,
-                    "{layers:?} in {budget} bytes: {found} operations again, {wanted} are possible"
-                );
-            }
-            None => assert!(keep(&layers, budget).is_none(), "{layers:?} can't fit {budget} bytes"),
+        let layers = random_chain(&mut random, 1 + round % 10, [9, 20]);
+        let budget = random.below(all(&layers) as usize + 1) as u64;
+        if let Some(wanted) = least(&layers, budget) {
+            let (found, what) = (cost(&layers, budget), format!("{layers:?} in {budget} bytes"));
+            assert!(found <= wanted, "{what}: {found} operations again, {wanted} are possible");
+        } else {
+            assert!(keep(&layers, budget).is_none(), "{layers:?} can't fit {budget} bytes");
         }
     }
 }
@@ -100,7 +91,7 @@ fn a_deep_network_keeps_what_is_small_and_takes_long() {
 fn a_long_random_chain_loses_to_no_equal_segments_and_to_no_random_choice() {
     for seed in 0..2 {
         let mut random = SplitMix64::new(seed);
-        let layers = random_chain(&mut random, 60, 40, 1000);
+        let layers = random_chain(&mut random, 60, [40, 1000]);
         let mut others: Vec<Vec<bool>> =
             (1..=60).map(|every| (1..=layers.len()).map(|at| at % every == 0).collect()).collect();
         for tenths in (0..1000).map(|round| round % 10) {
@@ -113,11 +104,9 @@ fn a_long_random_chain_loses_to_no_equal_segments_and_to_no_random_choice() {
             let found = cost(&layers, budget);
             let fitting = others.iter().filter(|kept| peak(&layers, kept) <= budget);
             let best = fitting.map(|kept| again(&layers, kept)).min().unwrap_or(u64::MAX);
-            assert!(found <= best, "seed {seed}, {budget} bytes: {found} operations, not {best}");
-            assert!(
-                found <= before,
-                "seed {seed}: with {budget} bytes it takes more than with less"
-            );
+            let what = format!("seed {seed}: with {budget} bytes it takes");
+            assert!(found <= best, "{what} {found} operations, not {best}");
+            assert!(found <= before, "{what} more than with less");
             before = found;
         }
     }

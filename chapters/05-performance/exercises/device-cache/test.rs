@@ -1,7 +1,6 @@
 //! The test of the exercise `device-cache`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Buffer, Cache, Device};
@@ -24,8 +23,8 @@ fn filled(device: &mut Device, sizes: &[usize]) -> Cache {
 
 #[test]
 fn only_the_first_step_calls_the_device() {
-    let (mut device, sizes) = (Device::new(10_000), [784, 128, 128, 10, 784]);
-    let mut cache = Cache::default();
+    let (mut device, mut cache) = (Device::new(10_000), Cache::default());
+    let sizes = [784, 128, 128, 10, 784];
     for step in 1..=10 {
         let buffers = sizes.map(|size| take(&mut cache, &mut device, size));
         assert!(buffers.iter().map(Buffer::bytes).eq(sizes), "step {step}: {buffers:?}");

@@ -1,10 +1,10 @@
 //! The test of the exercise `first-there`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Epoch, reached, typical};
+use lab::check::all;
 
 /// A run with an epoch every ten seconds.
 fn run(accuracies: &[f64]) -> Vec<Epoch> {
@@ -12,32 +12,25 @@ fn run(accuracies: &[f64]) -> Vec<Epoch> {
 }
 
 #[test]
-fn the_first_epoch_counts() {
-    let run = run(&[0.9, 0.96, 0.98, 0.975, 0.985]);
-    assert_eq!(reached(&run, 0.98), Some(30.0));
-    assert_eq!(reached(&run, 0.95), Some(20.0));
-    assert_eq!(reached(&run, 0.9), Some(10.0));
-    assert_eq!(reached(&run, 0.99), None);
-    assert_eq!(reached(&[], 0.5), None);
-}
-
-#[test]
-fn the_median_of_runs_that_all_get_there() {
-    let runs = [run(&[0.98]), run(&[0.5, 0.98]), run(&[0.5, 0.6, 0.7, 0.98])];
-    assert_eq!(typical(&runs, 0.98), Some(20.0));
-    assert_eq!(typical(&runs[1..], 0.98), Some(30.0), "between two");
-    assert_eq!(typical(&runs[..1], 0.98), Some(10.0));
-}
-
-#[test]
-fn a_run_that_fails_is_slow_and_not_missing() {
-    let (fast, never) = (run(&[0.98]), run(&[0.5, 0.9]));
-    let runs = [never.clone(), fast.clone(), run(&[0.1, 0.98])];
-    assert_eq!(typical(&runs, 0.98), Some(20.0));
-    let runs = [never.clone(), never.clone(), fast.clone()];
-    assert_eq!(typical(&runs, 0.98), None, "two of three fail");
-    assert_eq!(typical(&[never, fast], 0.98), None, "one of two");
-    assert_eq!(typical(&[], 0.98), None);
+fn by_hand() {
+    let (long, never) = (run(&[0.9, 0.96, 0.98, 0.975, 0.985]), run(&[0.5, 0.9]));
+    let [fast, late, later] = [&[0.98][..], &[0.5, 0.98], &[0.5, 0.6, 0.7, 0.98]].map(run);
+    let all_arrive = [fast.clone(), late.clone(), later];
+    let fail = [late, never.clone(), fast, never];
+    all([
+        ("the first epoch counts", reached(&long, 0.98), Some(30.0)),
+        ("the first epoch counts", reached(&long, 0.95), Some(20.0)),
+        ("the first epoch counts", reached(&long, 0.9), Some(10.0)),
+        ("no epoch gets there", reached(&long, 0.99), None),
+        ("no epoch", reached(&[], 0.5), None),
+        ("the median of runs that all get there", typical(&all_arrive, 0.98), Some(20.0)),
+        ("between two", typical(&all_arrive[1..], 0.98), Some(30.0)),
+        ("one run", typical(&all_arrive[..1], 0.98), Some(10.0)),
+        ("a run that fails is slow and not missing", typical(&fail[..3], 0.98), Some(20.0)),
+        ("two of three fail", typical(&fail[1..], 0.98), None),
+        ("one of two", typical(&fail[1..3], 0.98), None),
+        ("no run", typical(&[], 0.98), None),
+    ]);
 }
 
 #[test]

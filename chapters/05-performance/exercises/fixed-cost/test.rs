@@ -1,7 +1,6 @@
 //! The test of the exercise `fixed-cost`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Line, even, line, ratio};

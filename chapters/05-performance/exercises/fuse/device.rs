@@ -5,16 +5,13 @@ use crate::{
     exercise::{Kernel, Operation},
     inputs, values,
 };
-use cpu_gpu::{
-    Error, Result,
-    gpu::{self, Api, Arg, Buffer, Gpu, Kind, Launch, read_all, write_all},
-};
-use lab::{Plan, Race};
-use std::{
-    cmp::Ordering,
-    collections::{BTreeMap, btree_map::Entry},
-    time::Instant,
-};
+use cpu_gpu::gpu::{self, Api, Arg, Buffer, Gpu, Kind, Launch, read_all, write_all};
+use lab::{Plan, Race, check::near};
+use std::collections::{BTreeMap, btree_map::Entry};
+use std::time::Instant;
+
+/// What the device says, or the race.
+pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Blocks of a launch, of 256 threads each: a thread goes from one element to the one that is so many threads further.
 const BLOCKS: usize = 1024;
@@ -51,7 +48,7 @@ pub fn gpu() -> Result<Option<Box<dyn Gpu>>> {
     let fits = found.iter().filter(|about| about.kind == Kind::Gpu || any);
     if let Some(about) = fits.max_by_key(|about| (about.kind == Kind::Gpu, about.api == Api::Cuda))
     {
-        return gpu::open(&about.id).map(Some);
+        return Ok(Some(gpu::open(&about.id)?));
     }
     println!("no GPU: the kernels are checked, and not timed");
     Ok(None)
@@ -165,7 +162,7 @@ impl<'g> Task<'g> {
     }
 
     /// Launches every kernel, and one more for each total. Returns at once.
-    fn launch(&self) -> Result<()> {
+    fn launch(&self) -> cpu_gpu::Result<()> {
         let [numbers, parts] = [&self.numbers, &self.parts].map(Arg::Buffer);
         for (kernel, compiled) in &self.kernels {
             let operands = operands(self.program, kernel);
@@ -198,15 +195,8 @@ pub fn check(gpu: &dyn Gpu, (program, results): &Program, kernels: &[Kernel]) ->
     for at in results {
         let found: Vec<f32> = read_all(gpu, &task.arrays[at], len)?;
         for (i, (found, wanted)) in found.iter().zip(&wanted[*at]).enumerate() {
-            let error = (f64::from(*found) - wanted).abs();
-            let allowed = 1e-4 * wanted.abs() + 1e-6;
-            // Written so that NaN is an error.
-            if error.partial_cmp(&allowed).is_none_or(Ordering::is_gt) {
-                return Err(Error::message(format!(
-                    "on {} element {i} of result {at} is {found}, and not {wanted}",
-                    gpu.about().name
-                )));
-            }
+            let what = format_args!("on {} element {i} of result {at}", gpu.about().name);
+            near(*found, *wanted, 1e-4 * wanted.abs() + 1e-6, what);
         }
     }
     Ok(())
@@ -217,30 +207,21 @@ pub fn race(gpu: &dyn Gpu, program: &Program, plans: &[Vec<Kernel>; 2], len: usi
     let inputs: Vec<Vec<f32>> = (0..inputs(&program.0, 0).len() as u64)
         .map(|seed| lab::random::numbers(len, seed).iter().map(|x| x.abs()).collect())
         .collect();
-    let tasks = plans.each_ref().map(|plan| Task::new(gpu, &program.0, plan, &inputs));
-    let [one, fused] = tasks;
-    let (one, fused) = (one?, fused?);
-    let seconds = |task: &Task| -> Result<f64> {
-        let began = Instant::now();
-        (0..20).try_for_each(|_| task.launch())?;
-        gpu.finish()?;
-        Ok(began.elapsed().as_secs_f64() / 20.0)
-    };
     let mut race = Race::new();
-    for (name, task) in [("one by one", &one), ("fused", &fused)] {
+    for (name, plan) in ["one by one", "fused"].into_iter().zip(plans) {
+        let task = Task::new(gpu, &program.0, plan, &inputs)?;
         race.turn(name, move |_| {
-            seconds(task).map_err(|error| lab::Error::message(error.to_string()))
+            let began = Instant::now();
+            let ran = (0..20).try_for_each(|_| task.launch()).and_then(|()| gpu.finish());
+            ran.map_err(|error| lab::Error::message(error.to_string()))?;
+            Ok(began.elapsed().as_secs_f64() / 20.0)
         });
     }
-    let time = || -> lab::Result<(f64, f64, f64)> {
-        let results = race.run(Plan::QUICK)?;
-        let [one, fused] = ["one by one", "fused"].map(|name| results.samples(name));
-        let gain = results.ratio("one by one", "fused")?.median();
-        Ok((1e6 * one?.median(), 1e6 * fused?.median(), gain))
-    };
-    let (one, fused, gain) = time().map_err(|error| Error::message(error.to_string()))?;
-    println!(
-        "{len:8} elements: one by one {one:.1} µs, fused {fused:.1} µs, {gain:.2} times as fast"
-    );
+    let results = race.run(Plan::QUICK)?;
+    let micros = |name| -> lab::Result<f64> { Ok(1e6 * results.samples(name)?.median()) };
+    let (one, fused) = (micros("one by one")?, micros("fused")?);
+    let gain = results.ratio("one by one", "fused")?.median();
+    let times = format!("one by one {one:.1} µs, fused {fused:.1} µs");
+    println!("{len:8} elements: {times}, {gain:.2} times as fast");
     Ok(())
 }

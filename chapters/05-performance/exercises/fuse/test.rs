@@ -1,18 +1,16 @@
 //! The test of the exercise `fuse`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 mod device;
 
-use backprop::random::SplitMix64;
 use cpu_gpu::gpu::Kind;
-use exercise::{
-    Kernel,
-    Operation::{self, Add, Divide, Input, Larger, Multiply, Number, Root, Subtract, Total},
-    fuse,
+use exercise::Operation::{
+    self, Add, Divide, Input, Larger, Multiply, Number, Root, Subtract, Total,
 };
+use exercise::{Kernel, fuse};
+use lab::check::{SplitMix64, same_bits, some};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A program and its results.
@@ -148,9 +146,7 @@ fn run(program: &[Operation], kernels: &[Kernel], len: usize) -> BTreeMap<usize,
             }
         }
         for &at in &kernel.reads {
-            let Some(value) = memory.get(&at) else {
-                panic!("{}: read before it is written", what(at))
-            };
+            let value = some(memory.get(&at), format!("{}: read before it is written", what(at)));
             registers.insert(at, value.clone());
         }
         for &at in &kernel.computes {
@@ -158,11 +154,8 @@ fn run(program: &[Operation], kernels: &[Kernel], len: usize) -> BTreeMap<usize,
             for of in &operands {
                 let total = matches!(program[*of], Total(_)) && kernel.computes.contains(of);
                 assert!(!total, "{}: total {of} is not complete before the kernel ends", what(at));
-                assert!(
-                    registers.contains_key(of),
-                    "{}: {of} is neither read nor computed",
-                    what(at)
-                );
+                let known = registers.contains_key(of);
+                assert!(known, "{}: {of} is neither read nor computed", what(at));
             }
             let of: Vec<&Vec<f64>> = operands.iter().map(|of| &registers[of]).collect();
             let value = compute(program[at], &of, len);
@@ -189,12 +182,9 @@ fn computes((program, results): &Program, kernels: &[Kernel]) {
     for len in [0, 1, 100] {
         let (memory, wanted) = (run(program, kernels, len), values(program, len));
         for at in results {
-            let Some(found) = memory.get(at) else {
-                panic!("{program:?}: result {at} is not in memory in the end")
-            };
-            let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-            let same = bits(found) == bits(&wanted[*at]);
-            assert!(same, "{program:?}: result {at} is {found:?}, and not {:?}", wanted[*at]);
+            let what = format!("{program:?}: result {at}");
+            let found = some(memory.get(at), format!("{what} is not in memory in the end"));
+            same_bits(found, &wanted[*at], what);
         }
     }
 }
@@ -274,7 +264,7 @@ fn one_by_one(program: &[Operation]) -> Vec<Kernel> {
 
 /// Shown, not demanded: what the kernels take on a GPU, if there is one.
 #[test]
-fn shows_the_times_on_a_gpu() -> cpu_gpu::Result<()> {
+fn shows_the_times_on_a_gpu() -> device::Result<()> {
     let Some(gpu) = device::gpu()? else { return Ok(()) };
     let program = clipped_adam();
     let plans = [one_by_one(&program.0), fuse(&program.0, &program.1)];

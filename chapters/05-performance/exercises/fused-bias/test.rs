@@ -1,32 +1,24 @@
 //! The test of the exercise `fused-bias`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use backprop::{check, random::SplitMix64};
 use exercise::through_relu;
-
-fn numbers(random: &mut SplitMix64, len: usize) -> Vec<f32> {
-    (0..len).map(|_| random.normal() as f32).collect()
-}
+use lab::{check::near, random::SplitMix64};
 
 #[test]
 fn both_results_are_right() {
     let mut random = SplitMix64::new(5);
     for (rows, width) in [(1, 1), (3, 7), (33, 130)] {
-        let y: Vec<f32> = numbers(&mut random, rows * width).iter().map(|y| y.max(0.0)).collect();
-        let up = numbers(&mut random, rows * width);
-        let mut dy = up.clone();
+        let y: Vec<f32> = random.normals(rows * width, 1.0).iter().map(|y| y.max(0.0)).collect();
+        let mut dy = random.normals(rows * width, 1.0);
+        let own = |(up, y): (&f32, &f32)| if *y > 0.0 { *up } else { 0.0 };
+        let wanted: Vec<f32> = dy.iter().zip(&y).map(own).collect();
         let db = through_relu(&mut dy, &y, width, || {});
-        let mut wanted = vec![0.0_f64; width];
-        for (i, ((dy, up), y)) in dy.iter().zip(&up).zip(&y).enumerate() {
-            let own = if *y > 0.0 { *up } else { 0.0 };
-            assert!((dy - own).abs() < 1e-9, "{rows}×{width}: number {i} is {dy}, and not {own}");
-            wanted[i % width] += f64::from(own);
-        }
-        let found: Vec<f64> = db.iter().map(|db| f64::from(*db)).collect();
-        assert!(check::error(&found, &wanted) < 1e-5, "{found:?}, and not {wanted:?}");
+        near(dy, &wanted, 1e-9, format!("dy, {rows}×{width}"));
+        let column = |at| wanted.iter().skip(at).step_by(width).copied().map(f64::from).sum();
+        let sums: Vec<f64> = (0..width).map(column).collect();
+        near(db, sums, 1e-5, format!("db, {rows}×{width}"));
     }
 }
 

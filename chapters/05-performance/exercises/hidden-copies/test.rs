@@ -1,11 +1,10 @@
 //! The test of the exercise `hidden-copies`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::hidden;
-use lab::random::SplitMix64;
+use lab::{check::near, random::SplitMix64};
 
 /// The same, microsecond by microsecond.
 fn played(copies: &[[usize; 2]], kernels: &[[usize; 2]]) -> f64 {
@@ -16,43 +15,32 @@ fn played(copies: &[[usize; 2]], kernels: &[[usize; 2]]) -> f64 {
 }
 
 #[track_caller]
-fn holds(copies: &[[usize; 2]], kernels: &[[usize; 2]]) {
+fn holds(copies: &[[usize; 2]], kernels: &[[usize; 2]], law: &str) {
     let seconds = |spans: &[[usize; 2]]| -> Vec<[f64; 2]> {
         spans.iter().map(|span| span.map(|us| us as f64 * 1e-6)).collect()
     };
     let (found, wanted) = (hidden(&seconds(copies), &seconds(kernels)), played(copies, kernels));
-    assert!(
-        (found - wanted).abs() < 1e-9,
-        "{found}, and not {wanted}: copies {copies:?}, kernels {kernels:?}, in µs"
-    );
+    near(found, wanted, 1e-9, format!("{law}: copies {copies:?}, kernels {kernels:?}, in µs"));
 }
 
 #[test]
-fn one_copy_behind_one_kernel() {
-    holds(&[[10, 20]], &[[0, 100]]);
-    holds(&[[10, 20]], &[[15, 100]]);
-    holds(&[[10, 20]], &[[20, 100]]);
-    holds(&[[0, 100]], &[[10, 20], [30, 50]]);
-}
-
-#[test]
-fn a_microsecond_counts_once() {
-    holds(&[[10, 20]], &[[0, 15], [5, 18]]);
-    holds(&[[10, 20], [12, 30]], &[[0, 15]]);
-    holds(&[[10, 20], [10, 20]], &[[12, 14], [12, 14]]);
-    holds(&[[10, 40], [15, 20]], &[[38, 60]]);
-}
-
-#[test]
-fn the_order_of_the_list_does_not_matter() {
-    holds(&[[50, 60], [10, 20]], &[[55, 100], [0, 12]]);
-}
-
-#[test]
-fn without_copies_or_kernels() {
-    holds(&[], &[[0, 10]]);
-    holds(&[[0, 10]], &[]);
-    holds(&[], &[]);
+fn by_hand() {
+    for (law, copies, kernels) in [
+        ("one copy behind one kernel", &[[10, 20]][..], &[[0, 100]][..]),
+        ("one copy behind one kernel, which begins late", &[[10, 20]], &[[15, 100]]),
+        ("one copy before one kernel", &[[10, 20]], &[[20, 100]]),
+        ("one copy behind two kernels", &[[0, 100]], &[[10, 20], [30, 50]]),
+        ("a microsecond counts once, of two kernels", &[[10, 20]], &[[0, 15], [5, 18]]),
+        ("a microsecond counts once, of two copies", &[[10, 20], [12, 30]], &[[0, 15]]),
+        ("the same twice", &[[10, 20], [10, 20]], &[[12, 14], [12, 14]]),
+        ("a copy inside another", &[[10, 40], [15, 20]], &[[38, 60]]),
+        ("the order of the list does not matter", &[[50, 60], [10, 20]], &[[55, 100], [0, 12]]),
+        ("without copies or kernels: no copies", &[], &[[0, 10]]),
+        ("no kernels", &[[0, 10]], &[]),
+        ("nothing", &[], &[]),
+    ] {
+        holds(copies, kernels, law);
+    }
 }
 
 #[test]
@@ -67,7 +55,6 @@ fn any_two_lanes() {
             };
             (0..count).map(span).collect()
         };
-        let (copies, kernels) = (lane(), lane());
-        holds(&copies, &kernels);
+        holds(&lane(), &lane(), "any two lanes");
     }
 }

@@ -1,10 +1,10 @@
 //! The test of the exercise `hot-spot`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Line, hot_spot, share};
+use lab::check::near;
 
 const PEAK: f64 = 100e9;
 const BANDWIDTH: f64 = 10e9;
@@ -15,15 +15,9 @@ fn line(ms: f64, mflop: f64, mb: f64) -> Line {
 
 #[test]
 fn the_share_is_held_against_the_slower_of_the_two() {
-    for (line, wanted) in [
-        (line(2.0, 100.0, 1.0), 0.5),
-        (line(2.0, 1.0, 10.0), 0.5),
-        (line(4.0, 0.0, 10.0), 0.25),
-        (line(1.0, 0.0, 20.0), 2.0),
-    ] {
-        let found = share(&line, PEAK, BANDWIDTH);
-        assert!((found - wanted).abs() < 1e-12, "{found}, and not {wanted}");
-    }
+    let lines = [(2.0, 100.0, 1.0), (2.0, 1.0, 10.0), (4.0, 0.0, 10.0), (1.0, 0.0, 20.0)];
+    let found = lines.map(|(ms, mflop, mb)| share(&line(ms, mflop, mb), PEAK, BANDWIDTH));
+    near(found, [0.5, 0.5, 0.25, 2.0], 1e-12, "shares of four lines");
 }
 
 #[test]
@@ -32,7 +26,7 @@ fn the_hot_spot_is_where_most_can_be_won() {
     let profile = [line(10.0, 900.0, 1.0), line(0.5, 0.5, 0.01), line(4.0, 0.0, 4.0)];
     let (at, gain) = hot_spot(&profile, PEAK, BANDWIDTH).expect("there is time to win");
     assert_eq!(at, 2);
-    assert!((gain - 3.6e-3).abs() < 1e-9, "{gain}");
+    near(gain, 3.6e-3, 1e-9, "what can be won");
 }
 
 #[test]

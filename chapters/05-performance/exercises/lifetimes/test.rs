@@ -1,45 +1,34 @@
 //! The test of the exercise `lifetimes`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Operation, peak};
+use lab::check::all;
 
 fn made(bytes: u64, reads: &[usize]) -> Operation {
     Operation { bytes, reads: reads.to_vec() }
 }
 
 #[test]
-fn a_chain_needs_two_neighbours() {
+fn by_hand() {
     // Forward alone: an input of 784 values, 128 hidden units, ReLU, ten scores.
     let forward = [made(3136, &[]), made(512, &[0]), made(512, &[1]), made(40, &[2])];
-    assert_eq!(peak(&forward), 3136 + 512);
-    let chain: Vec<Operation> =
-        (0..100_usize).map(|at| made(8, &at.checked_sub(1).map_or(vec![], |x| vec![x]))).collect();
-    assert_eq!(peak(&chain), 16);
-}
-
-#[test]
-fn what_is_read_later_waits() {
+    let chain = [vec![made(8, &[])], (0..99).map(|at| made(8, &[at])).collect()].concat();
     // The first result is read by the last operation, as a skip connection's is.
     let skip = [made(100, &[]), made(10, &[0]), made(50, &[1]), made(10, &[2]), made(100, &[3, 0])];
-    assert_eq!(peak(&skip), 100 + 10 + 100);
-}
-
-#[test]
-fn a_result_without_readers_stays() {
     let two = [made(5, &[]), made(7, &[]), made(11, &[]), made(1, &[2])];
-    assert_eq!(peak(&two), 5 + 7 + 11 + 1);
-    assert_eq!(peak(&[]), 0);
-    assert_eq!(peak(&[made(9, &[])]), 9);
-}
-
-#[test]
-fn what_is_read_twice_is_dropped_once() {
     // x, x·x, and then a chain that is larger than the rest together.
     let square = [made(4, &[]), made(4, &[0, 0]), made(20, &[1]), made(20, &[2])];
-    assert_eq!(peak(&square), 40);
+    all([
+        ("a chain needs two neighbours", peak(&forward), 3136 + 512),
+        ("a long chain needs two neighbours", peak(&chain), 16),
+        ("what is read later waits", peak(&skip), 100 + 10 + 100),
+        ("a result without readers stays", peak(&two), 5 + 7 + 11 + 1),
+        ("no operation", peak(&[]), 0),
+        ("one operation", peak(&[made(9, &[])]), 9),
+        ("what is read twice is dropped once", peak(&square), 40),
+    ]);
 }
 
 #[test]

@@ -1,20 +1,19 @@
 //! The test of the exercise `loss-race`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use backprop::{random::SplitMix64, softmax::loss_in_place};
+use backprop::softmax::loss_in_place;
 use exercise::loss_and_gradient;
-use lab::{Plan, Race, Unit, race::Results};
+use lab::check::{about, near, pairs, yours_over};
+use lab::{Plan, Race, race::Results, random::SplitMix64};
 use std::{hint::black_box, time::Instant};
 
 /// Scores of deviation `scale`, and a label for each row.
 fn batch([rows, classes]: [usize; 2], scale: f64) -> (Vec<f32>, Vec<u8>) {
     let mut random = SplitMix64::new((rows * classes) as u64);
-    let scores = (0..rows * classes).map(|_| (scale * random.normal()) as f32).collect();
-    let labels = (0..rows).map(|_| random.below(classes.min(256)) as u8).collect();
-    (scores, labels)
+    let scores = random.normals(rows * classes, scale);
+    (scores, (0..rows).map(|_| random.below(classes.min(256)) as u8).collect())
 }
 
 /// The loss, and each probability minus its target, in f64.
@@ -37,25 +36,19 @@ fn holds(scores: &[f32], labels: &[u8], classes: usize, what: &str) {
     let mut found = scores.to_vec();
     let loss = loss_and_gradient(&mut found, labels, classes);
     let (wanted_loss, wanted) = reference(scores, labels, classes);
-    let error = (loss - wanted_loss).abs() / wanted_loss.abs().max(1.0);
-    assert!(error < 1e-5, "{what}: the loss is {loss}, and not {wanted_loss}");
+    about(loss, wanted_loss, 1e-5, format!("{what}: the loss"));
     for (at, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
         let found = f64::from(*found) * labels.len() as f64;
-        let (row, class) = (at / classes, at % classes);
-        assert!(
-            (found - wanted).abs() <= 1e-4 * wanted.abs() + 1e-6,
-            "{what}: row {row}, class {class}: {found} times 1/rows, and not {wanted}"
-        );
+        let what = format!("{what}: row {}, class {}, times rows", at / classes, at % classes);
+        near(found, *wanted, 1e-4 * wanted.abs() + 1e-6, what);
     }
 }
 
 #[test]
 fn loss_and_gradient_are_right_in_every_shape() {
-    for rows in [1, 2, 7, 128] {
-        for classes in [1, 2, 3, 10, 16, 17, 100, 1001] {
-            let (scores, labels) = batch([rows, classes], 3.0);
-            holds(&scores, &labels, classes, &format!("{rows} rows of {classes}"));
-        }
+    for (rows, classes) in pairs([1, 2, 7, 128], [1, 2, 3, 10, 16, 17, 100, 1001]) {
+        let (scores, labels) = batch([rows, classes], 3.0);
+        holds(&scores, &labels, classes, &format!("{rows} rows of {classes}"));
     }
     let (scores, labels) = batch([2, 40_000], 3.0);
     holds(&scores, &labels, 40_000, "2 rows of 40000");
@@ -77,13 +70,11 @@ fn large_and_small_scores_neither_overflow_nor_vanish() {
 
 #[test]
 fn what_is_not_finite_shows_or_counts_as_nothing() {
-    for bad in [f32::NAN, f32::INFINITY] {
-        for at in [0, 5, 16, 36] {
-            let (mut scores, labels) = batch([3, 37], 1.0);
-            scores[37 + at] = bad;
-            let loss = loss_and_gradient(&mut scores, &labels, 37);
-            assert!(loss.is_nan(), "a score of {bad} gives a loss of {loss}, and not NaN");
-        }
+    for (bad, at) in pairs([f32::NAN, f32::INFINITY], [0, 5, 16, 36]) {
+        let (mut scores, labels) = batch([3, 37], 1.0);
+        scores[37 + at] = bad;
+        let loss = loss_and_gradient(&mut scores, &labels, 37);
+        assert!(loss.is_nan(), "a score of {bad} gives a loss of {loss}, and not NaN");
     }
     let (mut scores, _) = batch([3, 37], 1.0);
     scores[37..72].fill(f32::NEG_INFINITY);
@@ -117,16 +108,8 @@ fn race() -> lab::Result<()> {
     holds(&[1000.0, 0.0, -1000.0], &[0], 3, "1000, 0 and -1000");
     let mut line = "loss-race, yours over ours:".to_owned();
     for shape @ [rows, classes] in [[128, 10], [4096, 10], [64, 32_000]] {
-        let results = turns(shape)?;
-        let time = |name| -> lab::Result<String> {
-            Ok(Unit::Seconds.format(results.samples(name)?.median()))
-        };
-        let (yours, ours, ratio) = (time("yours")?, time("ours")?, results.ratio("ours", "yours")?);
-        let (low, high) = ratio.spread();
-        line += &format!(
-            " {rows}x{classes} {:.2} ({low:.2} to {high:.2}; yours {yours}, ours {ours}),",
-            ratio.median()
-        );
+        let told = yours_over(&turns(shape)?, "ours")?;
+        line += &format!(" {rows}x{classes} {told}),");
     }
     println!("{}", line.trim_end_matches(','));
     Ok(())

@@ -1,14 +1,18 @@
 //! The test of the exercise `requires-grad`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use exercise::{
-    Value::{self, Data, Elementwise, Parameter, Product},
-    backward, needed,
-};
+use exercise::Value::{self, Data, Elementwise, Parameter, Product};
+use exercise::{backward, needed};
 use lab::random::SplitMix64;
+
+/// Weights that are trained.
+const W: Value = Parameter { trained: true };
+
+fn product((of, flops): ([usize; 2], u64)) -> Value {
+    Product { of, flops }
+}
 
 /// A network of dense layers with ReLU. Layer l has `flops[l]`, and is trained or not.
 fn layers(flops: &[u64], trained: &[bool]) -> Vec<Value> {
@@ -57,16 +61,8 @@ fn the_backward_pass_ends_at_the_first_trained_layer() {
 #[test]
 fn what_the_loss_does_not_depend_on_costs_nothing() {
     // The hidden layer has a second head, which no loss uses.
-    let network = vec![
-        Data,
-        Parameter { trained: true },
-        Product { of: [0, 1], flops: 100 },
-        Parameter { trained: true },
-        Product { of: [2, 3], flops: 10 },
-        Parameter { trained: true },
-        Product { of: [2, 5], flops: 1 },
-        Elementwise(vec![6]),
-    ];
+    let [hidden, unused, used] = [([0, 1], 100), ([2, 3], 10), ([2, 5], 1)].map(product);
+    let network = [Data, W, hidden, W, unused, W, used, Elementwise(vec![6])];
     let wanted = [false, true, true, false, false, true, true, true];
     assert_eq!(needed(&network), wanted, "the derivatives that are needed");
     assert_eq!(backward(&network), 100 + 2, "operations backward");
@@ -74,13 +70,8 @@ fn what_the_loss_does_not_depend_on_costs_nothing() {
 
 #[test]
 fn a_shared_weight_is_counted_for_each_use() {
-    let network = vec![
-        Data,
-        Parameter { trained: true },
-        Product { of: [0, 1], flops: 5 },
-        Product { of: [2, 1], flops: 3 },
-        Product { of: [3, 3], flops: 2 },
-    ];
+    let [first, second, last] = [([0, 1], 5), ([2, 1], 3), ([3, 3], 2)].map(product);
+    let network = [Data, W, first, second, last];
     assert_eq!(backward(&network), 5 + 2 * 3 + 2 * 2, "operations backward");
     assert!(needed(&[]).is_empty());
     assert_eq!(backward(&[]), 0);
@@ -95,7 +86,7 @@ fn leads(network: &[Value], from: usize, to: usize) -> bool {
 fn networks_of_any_shape() {
     let mut random = SplitMix64::new(3);
     for _ in 0..200 {
-        let mut network = vec![Data, Parameter { trained: true }];
+        let mut network = vec![Data, W];
         for at in 2..12 {
             let [a, b] = [(); 2].map(|()| random.below(at));
             network.push(match random.below(5) {
@@ -105,13 +96,12 @@ fn networks_of_any_shape() {
                 _ => Product { of: [a, b], flops: 1 << at },
             });
         }
-        let trained = |at: &usize| network[*at] == Parameter { trained: true };
-        let wanted: Vec<bool> = (0..network.len())
-            .map(|value| {
-                let moves = (0..network.len()).filter(trained).any(|p| leads(&network, p, value));
-                moves && leads(&network, value, network.len() - 1)
-            })
-            .collect();
+        let trained = |at: &usize| network[*at] == W;
+        let is_needed = |value: usize| {
+            let moves = (0..network.len()).filter(trained).any(|p| leads(&network, p, value));
+            moves && leads(&network, value, network.len() - 1)
+        };
+        let wanted: Vec<bool> = (0..network.len()).map(is_needed).collect();
         assert_eq!(needed(&network), wanted, "{network:?}");
         let of = |at: usize| match network[at] {
             Product { of, flops } if wanted[at] => of.map(|of| u64::from(wanted[of]) * flops),

@@ -1,7 +1,6 @@
 //! The test of the exercise `shuffle-buffer`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::Shuffled;
@@ -23,11 +22,8 @@ fn nothing_is_lost_and_nothing_comes_twice() {
 fn the_memory_is_kept() {
     let mut shuffled = Shuffled::new(0..500, 20, 1);
     while shuffled.next().is_some() {
-        assert!(
-            shuffled.held() <= 20,
-            "{} are in the buffer, and there is room for 20",
-            shuffled.held()
-        );
+        let held = shuffled.held();
+        assert!(held <= 20, "{held} are in the buffer, and there is room for 20");
     }
     assert_eq!(shuffled.held(), 0);
 }

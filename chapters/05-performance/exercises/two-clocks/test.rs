@@ -1,14 +1,11 @@
 //! The test of the exercise `two-clocks`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use exercise::{
-    Call::{self, Launch, Wait},
-    times,
-};
-use lab::random::SplitMix64;
+use exercise::Call::{self, Launch, Wait};
+use exercise::times;
+use lab::{check::near, random::SplitMix64};
 use std::collections::VecDeque;
 
 const US: f64 = 1e-6;
@@ -74,10 +71,7 @@ fn holds(calls: &[Call], launch: usize) {
         ("MFU", found.mfu, at_peak / done.max(1.0)),
     ] {
         let row = described(calls);
-        assert!(
-            (found - wanted).abs() < 1e-6,
-            "{what}: {found}, and not {wanted}; launches of {launch} µs, kernels in µs: {row}"
-        );
+        near(found, wanted, 1e-6, format!("launches of {launch} µs, kernels in µs: {row}: {what}"));
     }
 }
 
@@ -95,7 +89,7 @@ fn returned_is_not_done() {
     let found = times(&[kernel(200, 0.1); 13], 4.0 * US, PEAK);
     assert!(found.done > 10.0 * found.returned, "{found:?}");
     let waited = times(&[[kernel(200, 0.1); 13].as_slice(), &[Wait]].concat(), 4.0 * US, PEAK);
-    assert!((waited.returned - waited.done).abs() < 1e-12, "{waited:?}");
+    near(waited.returned, waited.done, 1e-12, "with a wait at the end");
 }
 
 #[test]
