@@ -1,26 +1,17 @@
 //! The test of the exercise `eight-bits`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::decode;
+use lab::check::{near, same_bits};
 use mixed_precision::formats::Format;
 
 #[test]
 fn a_few_by_hand() {
-    for (code, wanted) in [
-        (0x38, 1.0),
-        (0x39, 1.125),
-        (0xc4, -3.0),
-        (0x01, 1.0 / 512.0),
-        (0x08, 1.0 / 64.0),
-        (0x7e, 448.0),
-        (0xf8, -256.0),
-    ] {
-        let found = decode(code);
-        assert!((found - wanted).abs() < 1e-9, "{code:08b} is {wanted}, not {found}");
-    }
+    let codes = [0x38, 0x39, 0xc4, 0x01, 0x08, 0x7e, 0xf8];
+    let wanted = [1.0, 1.125, -3.0, 1.0 / 512.0, 1.0 / 64.0, 448.0, -256.0];
+    near(codes.map(decode), wanted, 1e-9, format!("the codes {codes:#x?}"));
 }
 
 #[test]
@@ -32,8 +23,7 @@ fn two_codes_are_nan_and_none_is_infinite() {
 
 #[test]
 fn zero_has_two_signs() {
-    assert_eq!(decode(0).to_bits(), 0.0_f64.to_bits());
-    assert_eq!(decode(0x80).to_bits(), (-0.0_f64).to_bits());
+    same_bits([0, 0x80].map(decode), [0.0, -0.0], "the codes 0 and 0x80");
 }
 
 #[test]

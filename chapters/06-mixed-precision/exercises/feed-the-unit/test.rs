@@ -1,10 +1,10 @@
 //! The test of the exercise `feed-the-unit`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::batch;
+use lab::check::pairs;
 
 /// Operations for each byte.
 fn intensity(b: u64, k: u64, n: u64, size: u64) -> f64 {
@@ -14,15 +14,13 @@ fn intensity(b: u64, k: u64, n: u64, size: u64) -> f64 {
 #[test]
 fn it_is_the_smallest_that_reaches_the_ridge() {
     for (k, n) in [(784, 128), (2048, 2048), (4096, 1000), (64, 4096)] {
-        for size in [2, 4] {
-            for ridge in [3.0, 7.5, 10.0, 20.0] {
-                let what = format!("{k}×{n}, {size} bytes, ridge {ridge}");
-                let found = batch(k, n, size, ridge).unwrap_or_else(|| panic!("{what}: none"));
-                let at = intensity(found, k, n, size);
-                assert!(at >= ridge * (1.0 - 1e-12), "{what}: {at:.2} at a batch of {found}");
-                let before = intensity(found - 1, k, n, size);
-                assert!(before < ridge, "{what}: {before:.2} at {} already", found - 1);
-            }
+        for (size, ridge) in pairs([2, 4], [3.0, 7.5, 10.0, 20.0]) {
+            let what = format!("{k}×{n}, {size} bytes, ridge {ridge}");
+            let found = batch(k, n, size, ridge).unwrap_or_else(|| panic!("{what}: none"));
+            let at = intensity(found, k, n, size);
+            assert!(at >= ridge * (1.0 - 1e-12), "{what}: {at:.2} at a batch of {found}");
+            let before = intensity(found - 1, k, n, size);
+            assert!(before < ridge, "{what}: {before:.2} at {} already", found - 1);
         }
     }
 }

@@ -1,12 +1,11 @@
 //! The test of the exercise `master-weights`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use backprop::random::SplitMix64;
 use exercise::Weights;
 use half::bf16;
+use lab::{check::near, random::SplitMix64};
 
 #[test]
 fn small_updates_are_gathered() {
@@ -16,7 +15,7 @@ fn small_updates_are_gathered() {
     }
     let copy = weights.copy[0].to_f32();
     println!("from 1, a thousand times 0.0001 less: {} and its copy {copy}", weights.master[0]);
-    assert!((weights.master[0] - 0.9).abs() < 1e-3, "the weight is {}", weights.master[0]);
+    near(weights.master[0], 0.9, 1e-3, "the weight");
     assert_eq!(copy, bf16::from_f32(weights.master[0]).to_f32(), "the copy is {copy}");
 }
 
@@ -35,14 +34,14 @@ fn the_copy_moves_when_the_weight_has_come_closer_to_its_neighbour() {
 #[test]
 fn weights_and_copies_of_many_steps_are_those_of_f32() {
     let mut random = SplitMix64::new(5);
-    let start: Vec<f32> = (0..100).map(|_| random.normal() as f32).collect();
+    let start = random.normals(100, 1.0);
     let (mut weights, mut wanted) = (Weights::new(start.clone()), start);
     for _ in 0..50 {
-        let g: Vec<f32> = (0..100).map(|_| random.normal() as f32).collect();
+        let g = random.normals(100, 1.0);
         weights.update(&g, 0.01);
         wanted.iter_mut().zip(&g).for_each(|(w, g)| *w -= 0.01 * g);
-        for ((w, wanted), copy) in weights.master.iter().zip(&wanted).zip(&weights.copy) {
-            assert!((w - wanted).abs() < 1e-5, "a weight is {w}, and not {wanted}");
+        near(&weights.master, &wanted, 1e-5, "the weights");
+        for (w, copy) in weights.master.iter().zip(&weights.copy) {
             assert_eq!(*copy, bf16::from_f32(*w), "the copy of {w} is {copy}");
         }
     }

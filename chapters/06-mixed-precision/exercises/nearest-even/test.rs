@@ -1,10 +1,10 @@
 //! The test of the exercise `nearest-even`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::round;
+use lab::check::{near, same_bits};
 use mixed_precision::formats::Format;
 
 /// Every upper half of an f32, with lower halves around the ties of bf16, tf32 and 22 bits.
@@ -18,12 +18,7 @@ fn it_rounds_to_bf16_and_tf32_as_the_chapter_does() {
     for (format, bits) in [(Format::BF16, 7), (Format::TF32, 10)] {
         for x in numbers().filter(|x| !x.is_nan()) {
             let (found, wanted) = (round(x, bits), format.nearest(x.into()) as f32);
-            let name = format.name();
-            assert_eq!(
-                found.to_bits(),
-                wanted.to_bits(),
-                "{x:e} is {wanted:e} in {name}, not {found:e}"
-            );
+            same_bits(found, wanted, format_args!("{x:e} in {}", format.name()));
         }
     }
 }
@@ -32,9 +27,7 @@ fn it_rounds_to_bf16_and_tf32_as_the_chapter_does() {
 fn a_tie_goes_to_the_even_neighbour() {
     // With 2 bits: 1, 1.25, 1.5, 1.75, 2.
     for (x, wanted) in [(1.125, 1.0), (1.375, 1.5), (1.625, 1.5), (1.875, 2.0), (1.126, 1.25)] {
-        let found = round(x, 2);
-        assert!((found - wanted).abs() < 1e-6, "{x} is {wanted}, not {found}");
-        assert!((round(-x, 2) + wanted).abs() < 1e-6, "−{x}");
+        near([round(x, 2), round(-x, 2)], [wanted, -wanted], 1e-6, format!("{x} and −{x}"));
     }
 }
 

@@ -1,12 +1,11 @@
 //! The test of the exercise `stochastic-rounding`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use backprop::random::SplitMix64;
 use exercise::{round, update};
 use half::bf16;
+use lab::check::{SplitMix64, near, same_bits};
 
 /// Numbers of all sizes and both signs.
 fn numbers() -> Vec<f32> {
@@ -23,8 +22,7 @@ fn the_mean_over_all_random_numbers_is_right() {
     for x in numbers() {
         // All sums are exact in f64.
         let sum: f64 = (0..=u16::MAX).map(|random| round(x, random).to_f64()).sum();
-        let (mean, wanted) = (sum / 65536.0, f64::from(x));
-        assert_eq!(mean.to_bits(), wanted.to_bits(), "{x:e}: the mean is {mean:e}");
+        same_bits(sum / 65536.0, x, format!("{x:e}: the mean"));
     }
 }
 
@@ -35,10 +33,9 @@ fn only_the_two_neighbours_are_hit() {
         let away = bf16::from_bits(toward_zero.to_bits() + 1);
         for random in 0..=u16::MAX {
             let found = round(x, random);
-            assert!(
-                found == toward_zero || found == away,
-                "{x:e} becomes {found:e} with {random}, and lies between {toward_zero:e} and {away:e}"
-            );
+            let between = format_args!("lies between {toward_zero:e} and {away:e}");
+            let hit = found == toward_zero || found == away;
+            assert!(hit, "{x:e} becomes {found:e} with {random}, and {between}");
         }
     }
 }
@@ -67,8 +64,7 @@ fn small_updates_are_not_lost() {
     let mean = weights.iter().map(|w| w.to_f64()).sum::<f64>() / 1000.0;
     let [least, most] =
         [f64::min, f64::max].map(|of| weights.iter().map(|w| w.to_f64()).fold(mean, of));
-    println!(
-        "from 1, a thousand times 0.0001 less: {least:.3} to {most:.3}, {mean:.4} in the mean"
-    );
-    assert!((mean - 0.9).abs() < 0.005, "the mean of a thousand weights is {mean}");
+    let spread = format!("{least:.3} to {most:.3}, {mean:.4} in the mean");
+    println!("from 1, a thousand times 0.0001 less: {spread}");
+    near(mean, 0.9, 0.005, "the mean of a thousand weights");
 }

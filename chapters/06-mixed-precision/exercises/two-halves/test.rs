@@ -1,28 +1,15 @@
 //! The test of the exercise `two-halves`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{dot, rounded, split};
-
-/// Numbers from −1 to 1, of many bits.
-fn numbers(count: u32, seed: u32) -> Vec<f32> {
-    let mixed = |i: u32| (i + seed).wrapping_mul(2_654_435_769) ^ i.wrapping_mul(0x9e37_79b1) >> 7;
-    (0..count).map(|i| (f64::from(mixed(i)) / f64::from(u32::MAX) * 2.0 - 1.0) as f32).collect()
-}
-
-/// The bits of both halves.
-fn bits(x: f32) -> [u32; 2] {
-    split(x).map(f32::to_bits)
-}
+use lab::check::{numbers, same_bits};
 
 #[test]
 fn both_halves_are_bf16() {
     for x in numbers(1000, 1) {
-        for half in split(x) {
-            assert_eq!(half.to_bits(), rounded(half).to_bits(), "{half} of {x}");
-        }
+        same_bits(split(x), split(x).map(rounded), format!("both halves of {x}"));
     }
 }
 
@@ -33,16 +20,17 @@ fn their_sum_is_nearly_the_number() {
         let lost = (f64::from(x) - f64::from(first) - f64::from(second)).abs();
         assert!(lost <= f64::from(x.abs()) / 65_536.0, "{first} + {second} for {x}");
     }
-    assert_eq!(bits(0.0), [0; 2]);
-    assert_eq!(bits(1.5), [1.5_f32.to_bits(), 0], "it is a bf16 already");
+    same_bits(split(0.0), [0.0; 2], "zero");
+    same_bits(split(1.5), [1.5, 0.0], "it is a bf16 already");
 }
 
 #[test]
 fn what_is_not_finite_has_no_second_half() {
-    let infinite = [f32::INFINITY.to_bits(), 0];
-    assert_eq!(bits(f32::INFINITY), infinite);
-    assert_eq!(bits(f32::MAX), infinite, "the largest f32 is beyond bf16");
-    assert!(split(f32::NAN)[0].is_nan() && bits(f32::NAN)[1] == 0);
+    let infinite = [f32::INFINITY, 0.0];
+    same_bits(split(f32::INFINITY), infinite, "infinity");
+    same_bits(split(f32::MAX), infinite, "the largest f32 is beyond bf16");
+    let [first, second] = split(f32::NAN);
+    assert!(first.is_nan() && second.to_bits() == 0, "NaN is {first} and {second}");
 }
 
 #[test]

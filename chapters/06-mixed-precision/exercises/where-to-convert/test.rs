@@ -1,11 +1,10 @@
 //! The test of the exercise `where-to-convert`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use backprop::random::SplitMix64;
 use exercise::{Choice, Operation, best, seconds};
+use lab::random::SplitMix64;
 
 /// A product that a matrix unit does eight times as fast in 16 bits.
 const PRODUCT: Operation = Operation { wide: 8.0, narrow: Some(1.0), convert: 0.5 };
@@ -25,12 +24,8 @@ fn chooses(chain: &[Operation], wanted: &[bool]) {
 }
 
 #[test]
-fn one_conversion_pays_for_many_products() {
+fn one_conversion_pays_for_many_products_and_what_must_stay_in_f32_stays() {
     chooses(&[PRODUCT, RELU, PRODUCT, RELU, PRODUCT, LOSS], &[true, true, true, true, true, false]);
-}
-
-#[test]
-fn what_must_stay_in_f32_stays() {
     chooses(&[LOSS], &[false]);
     chooses(&[PRODUCT, LOSS, PRODUCT, LOSS], &[true, false, true, false]);
     chooses(&[], &[]);
