@@ -1,18 +1,14 @@
 //! The test of the exercise `buckets`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use cpu_gpu::gpu::{self, Api};
 use exercise::{Gradient, buckets, end};
-use lab::{Samples, Unit, random::SplitMix64};
-use multi_gpu::{
-    Communicator, Error, Rank, Result,
-    comm::{AlphaBeta, cost, nccl::Nccl},
-    communicator::InPlace as _,
-    threads::{self, Threads},
-};
+use lab::{Samples, Unit, check::near, random::SplitMix64};
+use multi_gpu::comm::{AlphaBeta, cost, nccl::Nccl};
+use multi_gpu::threads::{self, Threads};
+use multi_gpu::{Communicator, Error, Rank, Result, communicator::InPlace as _};
 use std::time::Instant;
 
 /// `count` gradients and a link. Some gradients have no bytes, some take no time; some links have no start-up cost, and
@@ -27,22 +23,14 @@ fn example(count: usize, random: &mut SplitMix64) -> (Vec<Gradient>, AlphaBeta) 
 
 /// The best of all splits: between two gradients there is a cut or none.
 fn by_trying_all(gradients: &[Gradient], link: AlphaBeta) -> (f64, Vec<usize>) {
-    let cuts = gradients.len().saturating_sub(1);
-    let mut best = (f64::INFINITY, Vec::new());
-    for cut in 0..1_u32 << cuts {
-        let mut sizes = vec![1; usize::from(!gradients.is_empty())];
-        for at in 0..cuts {
-            match sizes.last_mut() {
-                Some(last) if (cut >> at) & 1 == 0 => *last += 1,
-                _ => sizes.push(1),
-            }
-        }
-        let time = end(gradients, link, &sizes);
-        if time < best.0 {
-            best = (time, sizes);
-        }
-    }
-    best
+    let timed = |cut: u32| {
+        let places: Vec<usize> = (0..gradients.len()).collect();
+        let buckets = places.chunk_by(|at, _| (cut >> at) & 1 == 0);
+        let sizes: Vec<usize> = buckets.map(<[usize]>::len).collect();
+        (end(gradients, link, &sizes), sizes)
+    };
+    let all = (0..1_u32 << gradients.len().saturating_sub(1)).map(timed);
+    all.min_by(|one, other| one.0.total_cmp(&other.0)).expect("there is one without a cut")
 }
 
 /// Your buckets, if they take each gradient once.
@@ -60,13 +48,10 @@ fn no_split_ends_earlier() {
     let mut random = SplitMix64::new(7);
     for case in 0..400 {
         let (gradients, link) = example(case % 12, &mut random);
-        let yours = checked(&gradients, link);
-        let (time, (least, best)) =
-            (end(&gradients, link, &yours), by_trying_all(&gradients, link));
-        assert!(
-            time <= least * (1.0 + 1e-12),
-            "{link:?}, {gradients:?}: {yours:?} ends at {time}, and {best:?} at {least}"
-        );
+        let (yours, (least, best)) = (checked(&gradients, link), by_trying_all(&gradients, link));
+        let time = end(&gradients, link, &yours);
+        let case = format!("{link:?}, {gradients:?}: {yours:?} ends at {time}");
+        assert!(time <= least * (1.0 + 1e-12), "{case}, and {best:?} at {least}");
     }
 }
 
@@ -77,10 +62,8 @@ fn the_ends_of_the_scale() {
         let link = AlphaBeta { alpha, beta };
         end(&gradients, link, &checked(&gradients, link))
     };
-    let found = time(0.0, 0.5);
-    assert!((found - 6.5).abs() < 1e-9, "without start-ups all but the last is hidden: {found}");
-    let found = time(100.0, 0.5);
-    assert!((found - 109.0).abs() < 1e-9, "a second start-up costs more than all else: {found}");
+    near(time(0.0, 0.5), 6.5, 1e-9, "without start-ups all but the last is hidden");
+    near(time(100.0, 0.5), 109.0, 1e-9, "a second start-up costs more than all else");
     assert_eq!(checked(&[], AlphaBeta { alpha: 1.0, beta: 1.0 }), [0; 0], "there is no gradient");
 }
 
@@ -164,12 +147,10 @@ fn compare(mut comm: Threads, cards: &[String]) -> Result<String> {
     let gradient = |bytes: f64| Gradient { seconds: per_byte * bytes, bytes };
     let gradients: Vec<Gradient> = sizes.into_iter().map(gradient).collect();
     let seconds = |seconds: f64| Unit::Seconds.format(seconds);
+    let (cards, count) = (comm.size(), gradients.len());
+    let (alpha, beta) = (seconds(link.alpha), seconds(1e9 * link.beta));
     let mut said = format!(
-        "{} GPUs, {} gradients: an all-reduce takes {} and {} a gigabyte",
-        comm.size(),
-        gradients.len(),
-        seconds(link.alpha),
-        seconds(1e9 * link.beta),
+        "{cards} GPUs, {count} gradients: an all-reduce takes {alpha} and {beta} a gigabyte"
     );
     for (name, split) in [
         ("your buckets", checked(&gradients, link)),

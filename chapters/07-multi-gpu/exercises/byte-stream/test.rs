@@ -1,11 +1,10 @@
 //! The test of the exercise `byte-stream`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Inbox, MOST};
-use lab::random::{SplitMix64, numbers};
+use lab::check::{SplitMix64, numbers, same_bits};
 
 /// The bytes of a message.
 fn written(message: &[f32]) -> Vec<u8> {
@@ -15,14 +14,8 @@ fn written(message: &[f32]) -> Vec<u8> {
 
 /// Messages of several lengths, an empty one among them, and values that are no numbers.
 fn messages() -> Vec<Vec<f32>> {
-    let mut all: Vec<Vec<f32>> =
-        [1, 0, 3, 100, 0, 0, 7].iter().map(|len| numbers(*len, 1)).collect();
-    all.push(vec![f32::NAN, -0.0, f32::INFINITY]);
-    all
-}
-
-fn bits(messages: &[Vec<f32>]) -> Vec<Vec<u32>> {
-    messages.iter().map(|message| message.iter().map(|x| x.to_bits()).collect()).collect()
+    let drawn = [1, 0, 3, 100, 0, 0, 7].map(|len| numbers(len, 1));
+    drawn.into_iter().chain([vec![f32::NAN, -0.0, f32::INFINITY]]).collect()
 }
 
 /// What comes out of the stream if these are the lengths of its reads; the last read brings the rest.
@@ -44,7 +37,8 @@ fn holds(lengths: impl IntoIterator<Item = usize>) {
         let wanted = messages().iter().take_while(whole).count();
         assert_eq!(found.len(), wanted, "messages after {complete} bytes");
     }
-    assert_eq!(bits(&found), bits(&messages()));
+    same_bits(found.concat(), messages().concat(), "the values of all messages");
+    assert!(found.iter().map(Vec::len).eq(messages().iter().map(Vec::len)), "the lengths differ");
     assert!(inbox.waiting.is_empty(), "{} bytes are still kept", inbox.waiting.len());
 }
 

@@ -1,41 +1,37 @@
 //! The test of the exercise `largest-that-fits`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::cards;
+use lab::check::all;
 
-const GB: f64 = 1e9;
+const FEWER: &str = "each stage needs fewer cards than the one before";
+const FULL: &str = "a card that is full to the last byte has no room for a share";
+
+/// The cards for so many billions of parameters, with gigabytes of activations and on each card.
+fn need(parameters: f64, [activations, memory]: [f64; 2], stage: u8) -> Option<u64> {
+    cards(1e9 * parameters, 1e9 * activations, 1e9 * memory, stage)
+}
 
 #[test]
-fn what_fits_on_one_card_needs_one() {
+fn by_hand() {
     for stage in 0..=3 {
-        assert_eq!(cards(1e9, 4.0 * GB, 24.0 * GB, stage), Some(1), "stage {stage}");
+        let found = need(1.0, [4.0, 24.0], stage);
+        assert_eq!(found, Some(1), "what fits on one card needs one: stage {stage}");
     }
-}
-
-#[test]
-fn each_stage_needs_fewer_cards_than_the_one_before() {
-    // 7.5 billion parameters: 120 GB, as in the figure of ZeRO's paper.
-    assert_eq!(cards(7.5e9, 0.0, 32.0 * GB, 0), None);
-    assert_eq!(cards(7.5e9, 0.0, 32.0 * GB, 1), Some(45));
-    assert_eq!(cards(7.5e9, 0.0, 32.0 * GB, 2), Some(7));
-    assert_eq!(cards(7.5e9, 0.0, 32.0 * GB, 3), Some(4));
-}
-
-#[test]
-fn what_is_not_shared_out_can_be_too_much() {
-    // 40 GB of weights do not fit, however many cards share the rest.
-    assert_eq!(cards(20e9, 0.0, 32.0 * GB, 2), None);
-    assert_eq!(cards(20e9, 0.0, 32.0 * GB, 3), Some(10));
-    // Activations are each card's own.
-    assert_eq!(cards(20e9, 33.0 * GB, 32.0 * GB, 3), None);
-    assert_eq!(cards(20e9, 22.0 * GB, 32.0 * GB, 3), Some(32));
-}
-
-#[test]
-fn a_card_that_is_full_to_the_last_byte_has_no_room_for_a_share() {
-    assert_eq!(cards(1e9, 0.0, 4.0 * GB, 1), None);
-    assert_eq!(cards(1e9, 0.0, 16.0 * GB, 0), Some(1));
+    all([
+        // 7.5 billion parameters: 120 GB, as in the figure of ZeRO's paper.
+        (FEWER, need(7.5, [0.0, 32.0], 0), None),
+        (FEWER, need(7.5, [0.0, 32.0], 1), Some(45)),
+        (FEWER, need(7.5, [0.0, 32.0], 2), Some(7)),
+        (FEWER, need(7.5, [0.0, 32.0], 3), Some(4)),
+        // 40 GB of weights do not fit, however many cards share the rest.
+        ("what is not shared out can be too much", need(20.0, [0.0, 32.0], 2), None),
+        ("what is shared out fits", need(20.0, [0.0, 32.0], 3), Some(10)),
+        ("activations are each card's own", need(20.0, [33.0, 32.0], 3), None),
+        ("activations are each card's own", need(20.0, [22.0, 32.0], 3), Some(32)),
+        (FULL, need(1.0, [0.0, 4.0], 1), None),
+        ("a card that is full to the last byte", need(1.0, [0.0, 16.0], 0), Some(1)),
+    ]);
 }

@@ -1,10 +1,10 @@
 //! The test of the exercise `one-message`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Report, average};
+use lab::check::{about, done, same_bits};
 use multi_gpu::{PointToPoint, comm::counting::Counting, communicator::part_of, threads};
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ fn means(images: Range<usize>) -> [f32; 3] {
 
 /// A batch of so many images on so many ranks, of which those in `stopped` want to stop.
 #[track_caller]
-fn holds(batch: usize, ranks: usize, stopped: &[usize]) {
+fn holds(law: &str, batch: usize, ranks: usize, stopped: &[usize]) {
     let found = threads::run(ranks, |rank| {
         let mut comm = Counting::new(rank);
         let part = part_of(batch, comm.rank(), ranks);
@@ -33,46 +33,31 @@ fn holds(batch: usize, ranks: usize, stopped: &[usize]) {
         let mut gradient = [a, b];
         let report = average(&mut comm, &mut gradient, Report { images: part.len(), loss, stop })?;
         Ok((gradient, report, comm.traffic().sent))
-    })
-    .expect("no rank fails");
-    let what = format!("{batch} images on {ranks} ranks");
-    let wanted = means(0..batch);
-    for (gradient, report, sent) in &found {
-        let told = [gradient[0], gradient[1], report.loss];
-        for (found, wanted) in told.iter().zip(wanted) {
-            let off = (found - wanted).abs();
-            assert!(off <= 1e-5 * (1.0 + wanted.abs()), "{what}: {told:?}, and not {wanted:?}");
-        }
+    });
+    let what = format!("{law}: {batch} images on {ranks} ranks");
+    let found = done(found, "no rank fails");
+    let loss = found[0].1.loss;
+    for ([a, b], report, sent) in &found {
+        let told = [*a, *b, report.loss];
+        about(told, means(0..batch), 1e-5, format!("{what}: two derivatives, the loss"));
         assert_eq!(report.images, batch, "{what}: the images of the batch");
         assert_eq!(report.stop, !stopped.is_empty(), "{what}: {stopped:?} want to stop");
-        assert_eq!(
-            *sent,
-            2 * (ranks - 1),
-            "{what}: messages of one rank, where a ring sends 2(p − 1)"
-        );
-        let bits = |report: &Report| report.loss.to_bits();
-        assert_eq!(bits(report), bits(&found[0].1), "{what}: the ranks differ in the last bit");
+        let ring = 2 * (ranks - 1);
+        assert_eq!(*sent, ring, "{what}: messages of one rank, where a ring sends 2(p − 1)");
+        same_bits(report.loss, loss, format!("{what}: the ranks differ in the last bit"));
     }
 }
 
 #[test]
-fn equal_parts() {
-    holds(12, 4, &[]);
-    holds(5, 1, &[]);
-}
-
-#[test]
-fn parts_that_do_not_divide() {
-    holds(10, 4, &[]);
-    holds(97, 3, &[]);
-    holds(2, 4, &[]);
-}
-
-#[test]
-fn one_request_stops_all() {
-    holds(12, 4, &[2]);
-    holds(12, 3, &[0, 1, 2]);
-    holds(2, 4, &[3]);
+fn the_means_of_all_parts_are_those_of_the_batch() {
+    holds("equal parts", 12, 4, &[]);
+    holds("equal parts", 5, 1, &[]);
+    holds("parts that do not divide", 10, 4, &[]);
+    holds("parts that do not divide", 97, 3, &[]);
+    holds("parts that do not divide", 2, 4, &[]);
+    holds("one request stops all", 12, 4, &[2]);
+    holds("one request stops all", 12, 3, &[0, 1, 2]);
+    holds("one request stops all", 2, 4, &[3]);
 }
 
 #[test]
@@ -89,6 +74,5 @@ fn all_ranks_do_the_same_number_of_steps() {
         }
         Ok(20)
     });
-    let steps = steps.unwrap_or_else(|error| panic!("a rank was left alone: {error}"));
-    assert_eq!(steps, [7, 7, 7], "steps of each rank");
+    assert_eq!(done(steps, "a rank was left alone"), [7, 7, 7], "steps of each rank");
 }

@@ -1,22 +1,19 @@
 //! The test of the exercise `shared-memory`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::Meeting;
-use lab::{Race, Unit, machine, random};
-use multi_gpu::{
-    Communicator, Rank, Result,
-    comm::Algorithm,
-    threads::{self, Threads},
-};
+use lab::check::{done, near, same_bits, yours_over};
+use lab::{Race, machine, random};
+use multi_gpu::threads::{self, Threads};
+use multi_gpu::{Communicator, Rank, Result, comm::Algorithm};
 use std::time::Instant;
 
 /// What all ranks have after each of several all-reduces in a row, of these lengths: `[rank][call]`.
 fn run(size: usize, lengths: &[usize]) -> Vec<Vec<Vec<f32>>> {
     let meeting = Meeting::new(size);
-    threads::run(size, |comm| {
+    let ran = threads::run(size, |comm| {
         let call = |(call, len): (usize, &usize)| {
             let mut data = numbers(call, comm.rank(), *len);
             // One rank comes late, each time another one.
@@ -27,17 +24,13 @@ fn run(size: usize, lengths: &[usize]) -> Vec<Vec<Vec<f32>>> {
             data
         };
         Ok(lengths.iter().enumerate().map(call).collect())
-    })
-    .unwrap_or_else(|error| panic!("{size} ranks: {error}"))
+    });
+    done(ran, format!("{size} ranks"))
 }
 
 /// A rank's numbers for a call, from −1 to 1.
 fn numbers(call: usize, rank: Rank, len: usize) -> Vec<f32> {
     random::numbers(len, random::key(&[call as u64, rank.0 as u64]))
-}
-
-fn bits(data: &[f32]) -> Vec<u32> {
-    data.iter().map(|x| x.to_bits()).collect()
 }
 
 /// Checks every call of every rank against a sum in f64, and against rank 0's bits.
@@ -49,16 +42,12 @@ fn holds(size: usize, lengths: &[usize]) {
         for (rank, calls) in ran.iter().enumerate() {
             let case = format!("rank {rank} of {size}, call {call} with {len} numbers");
             for (at, found) in calls[call].iter().enumerate() {
-                let sum: f64 = all.iter().map(|x| f64::from(x[at])).sum();
-                let scale: f64 = all.iter().map(|x| f64::from(x[at].abs())).sum();
-                let most = size as f64 * f64::from(f32::EPSILON) * scale;
-                let error = (f64::from(*found) - sum).abs();
-                assert!(error <= most, "{case}: number {at} is {found}, and the sum is {sum}");
+                let sum = |of: fn(f64) -> f64| all.iter().map(|x| of(x[at].into())).sum::<f64>();
+                let most = size as f64 * f64::from(f32::EPSILON) * sum(f64::abs);
+                near(*found, sum(|x| x), most, format!("{case}: the sum with index {at}"));
             }
-            assert!(
-                bits(&calls[call]) == bits(&ran[0][call]),
-                "{case}: its sums are rounded in another way than those of rank 0"
-            );
+            let case = format!("{case}: its sums are rounded in another way than those of rank 0");
+            same_bits(&calls[call], &ran[0][call], case);
         }
     }
 }
@@ -93,12 +82,10 @@ fn two_groups_meet_at_the_same_time() {
                 _ => high.all_reduce(Rank(rank - 2), &mut data),
             }
         }
-        Ok(data.map(f32::to_bits))
+        Ok(data)
     });
-    let wanted = [[2.0, 1.0], [2.0, 1.0], [3.0, 9.0], [3.0, 9.0], [3.0, 9.0]];
-    let wanted: Vec<[u32; 2]> =
-        wanted.iter().map(|sums: &[f32; 2]| sums.map(f32::to_bits)).collect();
-    assert_eq!(sums.expect("five threads"), wanted, "the bits of both sums on ranks 0 to 4");
+    let wanted = [[2.0, 1.0], [2.0, 1.0], [3.0, 9.0], [3.0, 9.0], [3.0, 9.0]].concat();
+    same_bits(done(sums, "five threads").concat(), wanted, "the bits of both sums on ranks 0 to 4");
 }
 
 #[test]
@@ -157,21 +144,11 @@ fn race() -> lab::Result<()> {
             race.turn(way.name(), move |_| seconds(shape, |comm, data| way.all_reduce(comm, data)));
         }
         let results = race.rounds(15)?;
-        let mut ours = Vec::new();
-        for way in Algorithm::ALL {
-            ours.push((results.samples(way.name())?.median(), way.name()));
-        }
-        ours.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (best, way) = ours[0];
-        let ratio = results.ratio(way, "yours")?;
-        let (low, high) = ratio.spread();
-        let yours = results.samples("yours")?.median();
-        line += &format!(
-            " {name} {:.2} ({low:.2} to {high:.2}; yours {}, ours {}, {way}),",
-            ratio.median(),
-            Unit::Seconds.format(yours),
-            Unit::Seconds.format(best),
-        );
+        let time = |way: &&str| results.samples(way).map_or(f64::NAN, |samples| samples.median());
+        let ways = Algorithm::ALL.map(Algorithm::name);
+        let best = ways.into_iter().min_by(|one, other| time(one).total_cmp(&time(other)));
+        let way = best.unwrap_or_default();
+        line += &format!(" {name} {}, {way}),", yours_over(&results, way)?);
     }
     println!("{}", line.trim_end_matches(','));
     Ok(())

@@ -1,11 +1,10 @@
 //! The test of the exercise `slowest-of-p`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{efficiency, slowest};
-use lab::random::SplitMix64;
+use lab::{check::near, random::SplitMix64};
 use multi_gpu::plan::simulate::expected_max;
 
 /// The mean of the slowest over all ways in which p devices can draw.
@@ -22,11 +21,10 @@ fn tried(times: &[f64], p: u32) -> f64 {
 fn it_is_the_mean_over_all_draws() {
     for times in [vec![2.0], vec![3.0, 1.0], vec![1.0, 1.0, 5.0], vec![0.4, 0.1, 0.9, 0.2, 0.4]] {
         for p in 1..=6 {
-            let (found, wanted) = (slowest(&times, p), tried(&times, p));
-            let what = format!("{p} devices of {times:?}");
-            assert!((found - wanted).abs() < 1e-9, "{what}: {found} s, and not {wanted}");
-            let (found, wanted) = (efficiency(&times, p), tried(&times, 1) / wanted);
-            assert!((found - wanted).abs() < 1e-9, "{what}: efficiency {found}, not {wanted}");
+            let (wanted, what) = (tried(&times, p), format!("{p} devices of {times:?}"));
+            near(slowest(&times, p), wanted, 1e-9, format!("{what}: seconds"));
+            let wanted = tried(&times, 1) / wanted;
+            near(efficiency(&times, p), wanted, 1e-9, format!("{what}: efficiency"));
         }
     }
 }
@@ -36,8 +34,7 @@ fn very_many_devices_take_the_longest_time() {
     let mut random = SplitMix64::new(1);
     let times: Vec<f64> = (0..100).map(|_| 1.0 + random.unit()).collect();
     let longest = times.iter().copied().fold(0.0, f64::max);
-    let found = slowest(&times, 100_000);
-    assert!((found - longest).abs() < 1e-9, "{found} s, and the longest time is {longest}");
+    near(slowest(&times, 100_000), longest, 1e-9, "seconds, the longest time");
     let more: Vec<f64> = (0..12).map(|log| slowest(&times, 1 << log)).collect();
     assert!(more.is_sorted() && more[11] > more[0], "more devices, longer steps: {more:?}");
 }
@@ -49,8 +46,7 @@ fn normal_times_are_those_of_the_simulator() {
     let times: Vec<f64> = (0..200_000).map(|_| 1.0 + sigma * random.normal()).collect();
     for p in [1, 2, 8, 64, 512] {
         let found = (slowest(&times, p) - 1.0) / sigma;
-        let wanted = expected_max(p as usize);
-        assert!((found - wanted).abs() < 0.05, "{p} devices: {found:.2} σ, and not {wanted:.2}");
+        near(found, expected_max(p as usize), 0.05, format!("σ of {p} devices"));
     }
 }
 
@@ -60,6 +56,6 @@ fn rare_slow_steps_decide_at_scale() {
     times[37] = 10.0;
     let kept = [1, 8, 512].map(|p| efficiency(&times, p));
     println!("one step in a hundred takes ten times as long: efficiency {kept:.2?}");
-    assert!((kept[0] - 1.0).abs() < 1e-12, "one device waits for nobody: {kept:?}");
+    near(kept[0], 1.0, 1e-12, "one device waits for nobody");
     assert!(kept[1] > 0.5 && kept[2] < 0.12, "{kept:?}");
 }

@@ -1,10 +1,10 @@
 //! The test of the exercise `uneven-batch`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::given;
+use lab::check::{about, done};
 use multi_gpu::{Communicator, communicator::part_of, threads};
 
 /// Three derivatives of image `i`.
@@ -16,46 +16,33 @@ fn derivatives(i: usize) -> [f32; 3] {
 /// The mean over some images: 0/0 over none.
 fn mean(images: std::ops::Range<usize>) -> Vec<f32> {
     let count = images.len() as f32;
-    let sum = images
-        .map(derivatives)
-        .fold([0.0; 3], |sum, d| [sum[0] + d[0], sum[1] + d[1], sum[2] + d[2]]);
-    sum.map(|sum: f32| sum / count).into()
+    let add = |sum: [f32; 3], d: [f32; 3]| [0, 1, 2].map(|at| sum[at] + d[at]);
+    images.map(derivatives).fold([0.0; 3], add).map(|sum| sum / count).into()
 }
 
 #[track_caller]
-fn holds(whole: usize, ranks: usize) {
+fn holds(law: &str, whole: usize, ranks: usize) {
     let found = threads::run(ranks, |mut comm| {
         let part = part_of(whole, comm.rank(), comm.size());
         let mut gradient = given(&mean(part.clone()), part.len(), whole, ranks);
         gradient.resize(3, f32::NAN); // all ranks must give as many
         comm.all_reduce(&mut gradient)?;
         Ok(gradient)
-    })
-    .unwrap();
-    for gradient in found {
-        for (found, wanted) in gradient.iter().zip(mean(0..whole)) {
-            assert!(
-                (found - wanted).abs() <= 1e-5 * (1.0 + wanted.abs()),
-                "{found} instead of {wanted}: {whole} images on {ranks} ranks"
-            );
-        }
+    });
+    for gradient in done(found, law) {
+        about(gradient, mean(0..whole), 1e-5, format!("{law}: {whole} images on {ranks} ranks"));
     }
 }
 
 #[test]
-fn equal_parts() {
-    holds(12, 4);
-    holds(5, 1);
-}
-
-#[test]
-fn parts_that_do_not_divide() {
-    holds(10, 4);
-    holds(97, 3);
-}
-
-#[test]
-fn fewer_images_than_ranks() {
-    holds(2, 4);
-    holds(1, 3);
+fn the_sum_of_what_is_given_is_the_mean_of_all() {
+    for (law, batches) in [
+        ("equal parts", [(12, 4), (5, 1)]),
+        ("parts that do not divide", [(10, 4), (97, 3)]),
+        ("fewer images than ranks", [(2, 4), (1, 3)]),
+    ] {
+        for (whole, ranks) in batches {
+            holds(law, whole, ranks);
+        }
+    }
 }

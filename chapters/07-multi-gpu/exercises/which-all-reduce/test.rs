@@ -1,10 +1,10 @@
 //! The test of the exercise `which-all-reduce`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::best;
+use lab::check::pairs;
 use multi_gpu::comm::{Algorithm, AlphaBeta};
 
 /// Two GPUs on a fast link, servers on a network, and one that only has latency.
@@ -14,19 +14,15 @@ const FAR: AlphaBeta = AlphaBeta { alpha: 1e-2, beta: 0.0 };
 
 #[test]
 fn small_messages_take_the_tree() {
-    for p in [4, 5, 8, 64, 1000] {
-        for link in [NVLINK, ETHERNET, FAR] {
-            assert_eq!(best(link, 4.0, p), Algorithm::Tree, "{p} ranks, {link:?}");
-        }
+    for (p, link) in pairs([4, 5, 8, 64, 1000], [NVLINK, ETHERNET, FAR]) {
+        assert_eq!(best(link, 4.0, p), Algorithm::Tree, "{p} ranks, {link:?}");
     }
 }
 
 #[test]
 fn large_messages_take_the_ring() {
-    for p in [2, 3, 4, 8] {
-        for link in [NVLINK, ETHERNET] {
-            assert_eq!(best(link, 5e8, p), Algorithm::Ring, "{p} ranks, {link:?}");
-        }
+    for (p, link) in pairs([2, 3, 4, 8], [NVLINK, ETHERNET]) {
+        assert_eq!(best(link, 5e8, p), Algorithm::Ring, "{p} ranks, {link:?}");
     }
 }
 
@@ -38,12 +34,8 @@ fn of_equals_the_first_is_taken() {
 
 #[test]
 fn the_border_is_where_the_times_are_equal() {
-    for p in [4, 6, 16, 100] {
-        for link in [NVLINK, ETHERNET] {
-            for log in 2..36 {
-                let bytes = 2_f64.powi(log);
-                assert_eq!(best(link, bytes, p), Algorithm::best(link, bytes, p), "{bytes} {p}");
-            }
-        }
+    for (p, (link, log)) in pairs([4, 6, 16, 100], pairs([NVLINK, ETHERNET], 2..36)) {
+        let bytes = 2_f64.powi(log);
+        assert_eq!(best(link, bytes, p), Algorithm::best(link, bytes, p), "{bytes} {p}");
     }
 }

@@ -1,10 +1,10 @@
 //! The test of the exercise `worth-the-rent`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Step, most, time};
+use lab::check::{near, pairs};
 
 /// The page's step: 10 ms, 4 MB, 10 µs and 10 GB/s.
 const STEP: Step = Step { compute: 10e-3, update: 0.0, bytes: 4e6, alpha: 10e-6, beta: 1e-10 };
@@ -17,21 +17,18 @@ fn the_time_has_three_terms() {
         (STEP, 2, 5e-3 + 2.0 * (10e-6 + 0.2e-3)),
         (Step { update: 1e-3, ..STEP }, 8, 1.25e-3 + 14.0 * (10e-6 + 0.05e-3) + 1e-3),
     ] {
-        let found = time(step, p);
-        assert!((found - wanted).abs() < 1e-12, "{p} devices: {found:.3e} s, not {wanted:.3e}");
+        near(time(step, p), wanted, 1e-12, format!("seconds on {p} devices"));
     }
 }
 
 #[test]
 fn the_next_device_is_not_worth_it() {
     let steps = [STEP, Step { bytes: 4e3, ..STEP }, Step { update: 0.2e-3, ..STEP }];
-    for step in steps {
-        for wanted in [0.3, 0.5, 0.8, 0.95] {
-            let efficiency = |p: usize| time(step, 1) / (p as f64 * time(step, p));
-            let found = most(step, wanted, 4096);
-            assert!(efficiency(found) >= wanted, "{found} devices for {wanted}: {step:?}");
-            assert!(efficiency(found + 1) < wanted, "{found} devices for {wanted}: {step:?}");
-        }
+    for (step, wanted) in pairs(steps, [0.3, 0.5, 0.8, 0.95]) {
+        let efficiency = |p: usize| time(step, 1) / (p as f64 * time(step, p));
+        let found = most(step, wanted, 4096);
+        assert!(efficiency(found) >= wanted, "{found} devices for {wanted}: {step:?}");
+        assert!(efficiency(found + 1) < wanted, "{found} devices for {wanted}: {step:?}");
     }
 }
 
