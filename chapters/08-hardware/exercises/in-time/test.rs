@@ -1,7 +1,6 @@
 //! The test of the exercise `in-time`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Choice, choose};
@@ -40,57 +39,48 @@ fn word<'r>(choice: Option<&Choice<'r>>) -> &'r str {
 }
 
 #[track_caller]
-fn rents(report: &Report, start: f64, deadline: f64, wanted: Option<usize>) {
-    let found = choose(report, f64::INFINITY, start, deadline);
-    let wanted = wanted.map_or("none", |at| &report.lines[at].card);
-    assert_eq!(
-        word(found.as_ref()),
-        wanted,
-        "{deadline} hours, of which {start} are for the start"
-    );
+fn takes(report: &Report, home: f64, start: f64, deadline: f64, wanted: &str) {
+    let found = choose(report, home, start, deadline);
+    let what = format!("{home} hours at home, {deadline} until the deadline");
+    assert_eq!(word(found.as_ref()), wanted, "{what}, of which {start} are for the start");
+}
+
+#[track_caller]
+fn rents(report: &Report, start: f64, deadline: f64, wanted: &str) {
+    takes(report, f64::INFINITY, start, deadline, wanted);
 }
 
 #[test]
 fn what_is_there_is_enough_if_it_is_in_time() {
     let report = cards(&[([0.1, 0.2], Some([0.1, 0.1]))]);
-    for (home, deadline, wanted) in [(5.0, 5.0, "home"), (5.0, 4.9, "card 0"), (5.0, 0.2, "none")] {
-        let found = choose(&report, home, 0.1, deadline);
-        assert_eq!(
-            word(found.as_ref()),
-            wanted,
-            "{home} hours at home, {deadline} until the deadline"
-        );
+    for (deadline, wanted) in [(5.0, "home"), (4.9, "card 0"), (0.2, "none")] {
+        takes(&report, 5.0, 0.1, deadline, wanted);
     }
-    let none = cards(&[]);
-    assert_eq!(word(choose(&none, 1.0, 0.1, 2.0).as_ref()), "home", "no card, and in time");
-    assert_eq!(word(choose(&none, 3.0, 0.1, 2.0).as_ref()), "none", "no card, and late");
+    takes(&cards(&[]), 1.0, 0.1, 2.0, "home"); // no card, and in time
+    takes(&cards(&[]), 3.0, 0.1, 2.0, "none"); // no card, and late
 }
 
 #[test]
 fn the_slow_end_must_be_in_time() {
     // A slow cheap card, and a fast expensive one.
     let report = cards(&[([2.0, 10.0], Some([0.5, 0.5])), ([1.0, 4.0], Some([3.0, 3.0]))]);
-    rents(&report, 0.5, 24.0, Some(0));
-    rents(&report, 0.5, 10.0, Some(1));
-    rents(&report, 0.5, 4.4, None);
+    rents(&report, 0.5, 24.0, "card 0");
+    rents(&report, 0.5, 10.0, "card 1");
+    rents(&report, 0.5, 4.4, "none");
 }
 
 #[test]
 fn the_start_is_paid_too() {
     // Without the start 0.8 and 1.0 US dollars; with an hour for it 4.8 and 2.0.
     let report = cards(&[([0.1, 0.2], Some([4.0, 4.0])), ([0.5, 1.0], Some([1.0, 1.0]))]);
-    rents(&report, 0.0, 24.0, Some(0));
-    rents(&report, 1.0, 24.0, Some(1));
+    rents(&report, 0.0, 24.0, "card 0");
+    rents(&report, 1.0, 24.0, "card 1");
 }
 
 #[test]
 fn the_most_expensive_offer_counts_and_no_offer_is_no_choice() {
-    let report = cards(&[
-        ([1.0, 2.0], None),
-        ([1.0, 2.0], Some([0.1, 5.0])),
-        ([1.0, 2.0], Some([2.0, 3.0])),
-    ]);
-    rents(&report, 0.0, 24.0, Some(2));
+    let prices = [None, Some([0.1, 5.0]), Some([2.0, 3.0])];
+    rents(&cards(&prices.map(|price| ([1.0, 2.0], price))), 0.0, 24.0, "card 2");
 }
 
 #[test]
@@ -115,11 +105,8 @@ fn nothing_in_the_market_is_cheaper_and_in_time() {
                 Some(cost) => cost.is_finite() && cost <= least * (1.0 + 1e-12),
                 None => least.is_infinite(),
             };
-            let card = word(found.as_ref());
-            assert!(
-                right,
-                "{reader}, {deadline:.1e} hours: {card} for {cost:?} USD, and the least is {least}"
-            );
+            let what = format!("{reader}, {deadline:.1e} hours: {}", word(found.as_ref()));
+            assert!(right, "{what} for {cost:?} USD, and the least is {least}");
         }
     }
 }

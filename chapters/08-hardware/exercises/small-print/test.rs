@@ -1,35 +1,29 @@
 //! The test of the exercise `small-print`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Units, hidden, mfu};
 use hardware::Market;
+use lab::check::{all, close, near};
 
 const H100: Units = Units { count: 528.0, multiply_adds: 512.0, ghz: 1.83 };
 const T4: Units = Units { count: 320.0, multiply_adds: 64.0, ghz: 1.59 };
 const RTX_5090: Units = Units { count: 680.0, multiply_adds: 64.0, ghz: 2.407 };
 
 #[test]
-fn an_honest_rate_hides_nothing() {
-    assert_eq!(hidden(H100, 989.0), Some(1));
-    assert_eq!(hidden(T4, 65.0), Some(1));
-}
-
-#[test]
-fn tricks_double_it() {
-    assert_eq!(hidden(H100, 1979.0), Some(2));
-    assert_eq!(hidden(RTX_5090, 419.0), Some(2));
-    assert_eq!(hidden(RTX_5090, 838.0), Some(4));
-}
-
-#[test]
-fn another_format_or_another_unit() {
-    assert_eq!(hidden(H100, 67.0), None, "the vector units");
-    assert_eq!(hidden(H100, 989.0 * 3.0), None);
-    assert_eq!(hidden(RTX_5090, 3352.0), None, "sixteen times");
-    assert_eq!(hidden(H100, 989.0 * 1.1), None, "a tenth too much is no rounding");
+fn by_hand() {
+    all([
+        ("an honest rate hides nothing", hidden(H100, 989.0), Some(1)),
+        ("an honest rate hides nothing", hidden(T4, 65.0), Some(1)),
+        ("tricks double it", hidden(H100, 1979.0), Some(2)),
+        ("tricks double it", hidden(RTX_5090, 419.0), Some(2)),
+        ("tricks double it", hidden(RTX_5090, 838.0), Some(4)),
+        ("another format or another unit: the vector units", hidden(H100, 67.0), None),
+        ("another format or another unit", hidden(H100, 989.0 * 3.0), None),
+        ("sixteen times", hidden(RTX_5090, 3352.0), None),
+        ("a tenth too much is no rounding", hidden(H100, 989.0 * 1.1), None),
+    ]);
 }
 
 #[test]
@@ -37,12 +31,10 @@ fn what_is_left_is_the_rate_of_the_chapter() {
     let market = Market::load().unwrap();
     let (_, rate) = market.card("h100").unwrap().training().unwrap();
     let factor = hidden(H100, 1979.0).map_or(f64::NAN, f64::from);
-    assert!((1979e12 / factor / rate - 1.0).abs() < 0.03, "{factor}");
+    close(1979e12 / factor, rate, 0.03, format!("the rate, with {factor} hidden"));
 }
 
 #[test]
 fn an_mfu_by_a_printed_rate_is_too_small() {
-    assert!((mfu(0.15, 2) - 0.3).abs() < 1e-12);
-    assert!((mfu(0.4, 1) - 0.4).abs() < 1e-12);
-    assert!((mfu(0.1, 4) - 0.4).abs() < 1e-12);
+    near([mfu(0.15, 2), mfu(0.4, 1), mfu(0.1, 4)], [0.3, 0.4, 0.4], 1e-12, "three MFUs");
 }
