@@ -1,11 +1,10 @@
 //! The test of the exercise `attention-tiles`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::State;
-use lab::random::SplitMix64;
+use lab::check::{SplitMix64, near, pairs};
 
 const SIZE: usize = 5;
 
@@ -19,11 +18,8 @@ impl Case {
     /// `keys` keys whose scores reach about `far`.
     fn new(keys: usize, far: f64, seed: u64) -> Self {
         let mut random = SplitMix64::new(seed);
-        let mut numbers = |len: usize, scale: f64| -> Vec<f32> {
-            (0..len).map(|_| (scale * random.normal()) as f32).collect()
-        };
-        let (query, values) = (numbers(SIZE, 1.0), numbers(keys * SIZE, 1.0));
-        Self { query, keys: numbers(keys * SIZE, far), values }
+        let (query, values) = (random.normals(SIZE, 1.0), random.normals(keys * SIZE, 1.0));
+        Self { query, keys: random.normals(keys * SIZE, far), values }
     }
 
     /// The formula in f64.
@@ -54,22 +50,17 @@ impl Case {
 
     #[track_caller]
     fn agrees(&self, state: State, how: &str) {
-        for (found, wanted) in state.finish().iter().zip(self.wanted()) {
-            let off = (f64::from(*found) - wanted).abs();
-            assert!(off < 1e-4, "{how}: {found} and not {wanted}");
-        }
+        near(state.finish(), self.wanted(), 1e-4, how);
     }
 }
 
 #[test]
 fn any_blocks_give_the_same_result() {
-    for (seed, far) in (1..).zip([0.0, 1.0, 20.0, 500.0]) {
-        for keys in [1, 2, 7, 100] {
-            let case = Case::new(keys, far, seed);
-            for block in [1, 2, 3, 64, 1000] {
-                let how = format!("{keys} keys in blocks of {block}, scores up to about {far}");
-                case.agrees(case.state(0..keys, block), &how);
-            }
+    for ((seed, far), keys) in pairs((1..).zip([0.0, 1.0, 20.0, 500.0]), [1, 2, 7, 100]) {
+        let case = Case::new(keys, far, seed);
+        for block in [1, 2, 3, 64, 1000] {
+            let how = format!("{keys} keys in blocks of {block}, scores up to about {far}");
+            case.agrees(case.state(0..keys, block), &how);
         }
     }
 }

@@ -1,11 +1,10 @@
 //! The test of the exercise `bytes-per-rank`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
-use exercise::{Model, Rank, Split, part, ranks};
-use lab::random::SplitMix64;
+use exercise::{Model, Split, part, ranks};
+use lab::check::{SplitMix64, pairs, some};
 
 /// The page's `small`, with 8 heads.
 const SMALL: Model = Model {
@@ -20,32 +19,30 @@ const SMALL: Model = Model {
 /// A model with nothing that divides.
 const ODD: Model = Model { layers: 5, heads: 3, piece: 70, norm: 2, table: 100, width: 3 };
 
+const ALL: [Split; 4] = [Split::Data, Split::Zero, Split::Tensor, Split::Pipeline];
+
 fn all(model: Model) -> u64 {
     model.layers * (model.heads * model.piece + model.norm) + model.table
 }
 
-/// What there must be.
+/// The bytes of parameters, of means, and sent, of all ranks: what there must be.
 #[track_caller]
-fn found(model: Model, split: Split, tokens: u64, count: u64) -> Vec<Rank> {
+fn found(model: Model, split: Split, tokens: u64, count: u64) -> Vec<[u64; 3]> {
     let what = format!("{split:?}, {count} ranks");
-    let Some(found) = ranks(model, split, tokens, count) else {
-        panic!("{what}: {model:?} can be split so")
-    };
+    let found = ranks(model, split, tokens, count);
+    let found = some(found, format!("{what}: {model:?} can be split so"));
     assert_eq!(found.len() as u64, count, "{what}: an entry for each rank");
-    found
+    found.iter().map(|rank| [rank.parameters, rank.means, rank.sent]).collect()
 }
 
 #[track_caller]
-fn is(model: Model, split: Split, of: (u64, u64), wanted: &[(u64, u64, u64)]) {
-    let (tokens, count) = of;
-    for (rank, (found, wanted)) in found(model, split, tokens, count).iter().zip(wanted).enumerate()
+fn is(model: Model, split: Split, (tokens, count): (u64, u64), wanted: &[[u64; 3]]) {
+    for (rank, (found, wanted)) in (0..).zip(found(model, split, tokens, count).iter().zip(wanted))
     {
         let what = format!("{split:?}, {tokens} tokens, rank {rank} of {count}");
-        let Rank { parameters, means, sent } = *found;
-        let &(p, m, s) = wanted;
-        assert_eq!(parameters, p, "{what}: bytes of parameters (left), and what is right");
-        assert_eq!(means, m, "{what}: bytes of means (left), and what is right");
-        assert_eq!(sent, s, "{what}: bytes sent (left), and what is right");
+        for (of, at) in [("of parameters", 0), ("of means", 1), ("sent", 2)] {
+            assert_eq!(found[at], wanted[at], "{what}: bytes {of} (left), and what is right");
+        }
     }
 }
 
@@ -66,28 +63,21 @@ fn ring(n: u64, ranks: u64) -> Vec<u64> {
 #[test]
 fn by_hand() {
     // 5 · (3 · 70 + 2) + 100 = 1,160 parameters, in two halves.
-    is(ODD, Split::Data, (7, 2), &[(4640, 9280, 4640), (4640, 9280, 4640)]);
-    is(ODD, Split::Zero, (7, 2), &[(4640, 4640, 4640), (4640, 4640, 4640)]);
+    is(ODD, Split::Data, (7, 2), &[[4640, 9280, 4640]; 2]);
+    is(ODD, Split::Zero, (7, 2), &[[4640; 3]; 2]);
     // Two pieces and one, in five layers; four all-reduces of 21 numbers, cut 11 and 10.
     let (two, one) = (5 * (2 * 70 + 2) + 100, 5 * (70 + 2) + 100);
     let sent = 5 * 4 * (4 * 10 + 4 * 11);
-    is(ODD, Split::Tensor, (7, 2), &[(4 * two, 8 * two, sent), (4 * one, 8 * one, sent)]);
+    is(ODD, Split::Tensor, (7, 2), &[two, one].map(|own| [4 * own, 8 * own, sent]));
     // Two layers, two and one. The ends exchange the table's gradient.
-    let (first, middle, last) = (2 * 212 + 100, 2 * 212, 212 + 100);
-    let wanted = [
-        (4 * first, 8 * first, 4 * (21 + 100)),
-        (4 * middle, 8 * middle, 4 * 2 * 21),
-        (4 * last, 8 * last, 4 * (21 + 100)),
-    ];
-    is(ODD, Split::Pipeline, (7, 3), &wanted);
+    let wanted = [(2 * 212 + 100, 21 + 100), (2 * 212, 2 * 21), (212 + 100, 21 + 100)];
+    is(ODD, Split::Pipeline, (7, 3), &wanted.map(|(own, sent)| [4 * own, 8 * own, 4 * sent]));
 }
 
 #[test]
 fn one_rank_has_everything_and_sends_nothing() {
-    for split in [Split::Data, Split::Zero, Split::Tensor, Split::Pipeline] {
-        for model in [ODD, SMALL] {
-            is(model, split, (4096, 1), &[(4 * all(model), 8 * all(model), 0)]);
-        }
+    for (split, model) in pairs(ALL, [ODD, SMALL]) {
+        is(model, split, (4096, 1), &[[4 * all(model), 8 * all(model), 0]]);
     }
 }
 
@@ -98,7 +88,7 @@ fn a_split_without_a_piece_for_a_rank_is_refused() {
         let more = ranks(ODD, split, 7, most + 1);
         assert_eq!(more, None, "{split:?}: {} ranks, and only {most} have a piece", most + 1);
     }
-    for split in [Split::Data, Split::Zero, Split::Tensor, Split::Pipeline] {
+    for split in ALL {
         assert_eq!(ranks(ODD, split, 7, 0), None, "{split:?}: no rank");
     }
     found(ODD, Split::Data, 7, 2000); // more ranks than parameters: some send empty parts
@@ -109,17 +99,12 @@ fn sums_over_the_ranks() {
     let mut random = SplitMix64::new(23);
     for _ in 0..300 {
         let mut draw = |most: usize| 1 + random.below(most) as u64;
-        let model = Model {
-            layers: draw(12),
-            heads: draw(12),
-            piece: draw(1000),
-            norm: draw(50),
-            table: draw(5000),
-            width: draw(64),
-        };
+        let [layers, heads, piece, norm, table, width] =
+            [12, 12, 1000, 50, 5000, 64].map(&mut draw);
+        let model = Model { layers, heads, piece, norm, table, width };
         let (tokens, n) = (draw(500), all(model));
-        let numbers = tokens * model.width;
-        for split in [Split::Data, Split::Zero, Split::Tensor, Split::Pipeline] {
+        let numbers = tokens * width;
+        for split in ALL {
             let most = match split {
                 Split::Data | Split::Zero => 12,
                 Split::Tensor => model.heads,
@@ -127,7 +112,8 @@ fn sums_over_the_ranks() {
             };
             let count = draw(most as usize);
             let found = found(model, split, tokens, count);
-            let sum = |of: fn(&Rank) -> u64| found.iter().map(of).sum::<u64>();
+            let sum = |of: usize| found.iter().map(|rank| rank[of]).sum::<u64>();
+            let each: Vec<u64> = found.iter().map(|rank| rank[2]).collect();
             let what = format!("{split:?}, {count} ranks, {tokens} tokens, {model:?}");
             // What is there more than once is the table, and with it the norms.
             let again = count - 1;
@@ -135,21 +121,20 @@ fn sums_over_the_ranks() {
                 Split::Data => (count * n, count * n, ring(n, count)),
                 Split::Zero => (count * n, n, ring(n, count)),
                 Split::Tensor => {
-                    let once = n + again * (model.table + model.layers * model.norm);
-                    let each = ring(numbers, count).into_iter();
-                    (once, once, each.map(|sent| 4 * model.layers * sent).collect())
+                    let once = n + again * (table + layers * norm);
+                    let sent = ring(numbers, count).into_iter().map(|sent| 4 * layers * sent);
+                    (once, once, sent.collect())
                 }
                 Split::Pipeline => {
-                    let ends = if count > 1 { model.table } else { 0 };
+                    let ends = if count > 1 { table } else { 0 };
                     let all = 8 * again * numbers + 8 * ends;
-                    assert_eq!(sum(|rank| rank.sent), all, "bytes sent by all ranks: {what}");
-                    (n + ends, n + ends, found.iter().map(|rank| rank.sent).collect())
+                    assert_eq!(sum(2), all, "bytes sent by all ranks: {what}");
+                    (n + ends, n + ends, each.clone())
                 }
             };
-            assert_eq!(sum(|rank| rank.parameters), 4 * parameters, "parameters of all: {what}");
-            assert_eq!(sum(|rank| rank.means), 8 * means, "means of all: {what}");
-            let found: Vec<u64> = found.iter().map(|rank| rank.sent).collect();
-            assert_eq!(found, sent, "bytes that each rank sends: {what}");
+            assert_eq!(sum(0), 4 * parameters, "parameters of all: {what}");
+            assert_eq!(sum(1), 8 * means, "means of all: {what}");
+            assert_eq!(each, sent, "bytes that each rank sends: {what}");
         }
     }
 }
@@ -161,20 +146,15 @@ fn a_large_model_on_many_ranks() {
     let piece = 12 * width * width / 96;
     let model =
         Model { layers: 96, heads: 96, piece, norm: 4 * width, table: 50_257 * width, width };
-    let tokens = 3_200_000;
-    let n = all(model);
-    let sent = |split, count| found(model, split, tokens, count)[0].sent;
-    assert_eq!(
-        sent(Split::Data, 1024),
-        ring(n, 1024)[0],
-        "bytes sent (left), and what is right: the gradient of {n} parameters"
-    );
+    let (tokens, n) = (3_200_000, all(model));
     let tensor = 4 * 96 * ring(tokens * width, 8)[0];
-    assert_eq!(
-        sent(Split::Tensor, 8),
-        tensor,
-        "bytes sent (left), and what is right: the activations of {tokens} tokens"
-    );
-    let zero = found(model, Split::Zero, tokens, 1024)[1023];
-    assert!(zero.means < 8 * (n / 1024 + 1), "a rank of 1,024 holds {} bytes of means", zero.means);
+    for (split, count, wanted, of) in [
+        (Split::Data, 1024, ring(n, 1024)[0], format!("the gradient of {n} parameters")),
+        (Split::Tensor, 8, tensor, format!("the activations of {tokens} tokens")),
+    ] {
+        let [.., sent] = found(model, split, tokens, count)[0];
+        assert_eq!(sent, wanted, "bytes sent (left), and what is right: {of}");
+    }
+    let [_, means, _] = found(model, Split::Zero, tokens, 1024)[1023];
+    assert!(means < 8 * (n / 1024 + 1), "a rank of 1,024 holds {means} bytes of means");
 }

@@ -1,7 +1,6 @@
 //! The test of the exercise `end-on-time`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Now, steps};
@@ -50,25 +49,23 @@ fn what_is_left_over_becomes_steps() {
         (10.0, Now { tests: 4, test: 1.0, ..START }, 12),
         (10.0, Now { done: 3, spent: 7.0, tests: 2, test: 1.0, ..START }, 5),
     ] {
-        let found = steps(budget, now);
-        assert_eq!(found, wanted, "{budget} s and {now:?}: steps of the whole run");
+        assert_eq!(steps(budget, now), wanted, "{budget} s and {now:?}: steps of the whole run");
     }
 }
 
 #[test]
 fn no_time_left_is_no_fewer_steps_than_were_taken() {
     let late = Now { done: 9, spent: 12.0, tests: 1, test: 1.0, ..START };
-    assert_eq!(steps(10.0, late), 9, "more is spent than the budget: the run ends here");
     let tested = Now { done: 9, spent: 9.0, tests: 3, test: 1.0, ..START };
-    assert_eq!(steps(10.0, tested), 9, "the tests to come need all that is left");
-    assert_eq!(
-        steps(0.1, START),
-        1,
-        "a step that does not fit is taken all the same: one is least"
-    );
-    assert_eq!(steps(0.0, START), 1, "a budget of nothing");
-    let long = Now { done: 5, ..START };
-    assert_eq!(steps(1e300, long), u64::MAX, "a budget without end");
+    for (budget, now, wanted, why) in [
+        (10.0, late, 9, "more is spent than the budget: the run ends here"),
+        (10.0, tested, 9, "the tests to come need all that is left"),
+        (0.1, START, 1, "a step that does not fit is taken all the same: one is least"),
+        (0.0, START, 1, "a budget of nothing"),
+        (1e300, Now { done: 5, ..START }, u64::MAX, "a budget without end"),
+    ] {
+        assert_eq!(steps(budget, now), wanted, "{why}");
+    }
 }
 
 #[test]

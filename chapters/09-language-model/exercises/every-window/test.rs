@@ -1,11 +1,10 @@
 //! The test of the exercise `every-window`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::window;
-use lab::random::SplitMix64;
+use lab::check::{SplitMix64, pairs};
 use std::collections::HashSet;
 
 /// One epoch.
@@ -16,16 +15,13 @@ fn epoch(seed: u64, epoch: u64, windows: u64) -> Vec<u64> {
 #[test]
 fn every_window_is_drawn_once() {
     for windows in [1, 2, 3, 4, 5, 7, 16, 17, 64, 100, 257, 1000, 4096, 4097, 65_537] {
-        let mut times = vec![0; windows as usize];
         for (index, at) in epoch(1, 0, windows).into_iter().enumerate() {
             assert!(at < windows, "index {index} gives window {at}, and there are {windows}");
-            times[at as usize] += 1;
         }
-        let missing = times.iter().filter(|times| **times == 0).count();
-        assert_eq!(
-            missing, 0,
-            "{missing} of {windows} windows are never drawn, because others are drawn twice"
-        );
+        let drawn: HashSet<u64> = epoch(1, 0, windows).into_iter().collect();
+        let missing = windows - drawn.len() as u64;
+        let what = format!("{missing} of {windows} windows are never drawn");
+        assert_eq!(missing, 0, "{what}, because others are drawn twice");
     }
 }
 
@@ -46,33 +42,27 @@ fn the_order_looks_random() {
     let windows = 10_000;
     let order = epoch(5, 3, windows);
     // Of random orders, 63% of the distances between neighbours differ; a fixed stride has one.
-    let distances: HashSet<u64> =
-        order.windows(2).map(|pair| (pair[1] + windows - pair[0]) % windows).collect();
-    let found = distances.len();
+    let different = |of: &dyn Fn(u64, u64) -> u64| {
+        order.windows(2).map(|pair| of(pair[0], pair[1])).collect::<HashSet<u64>>().len()
+    };
+    let found = different(&|one, next| (next + windows - one) % windows);
     assert!(found > 5000, "neighbours are only {found} different distances apart");
     // And a product with a matrix of bits has a few patterns of bits that change.
-    let patterns: HashSet<u64> = order.windows(2).map(|pair| pair[1] ^ pair[0]).collect();
-    let found = patterns.len();
+    let found = different(&|one, next| next ^ one);
     assert!(found > 4000, "neighbours differ in only {found} different patterns of bits");
-    let middle = (windows - 1) as f64 / 2.0;
-    let (mut both, mut one) = (0.0, 0.0);
-    for (index, at) in order.iter().enumerate() {
-        both += (index as f64 - middle) * (*at as f64 - middle);
-        one += (index as f64 - middle).powi(2);
-    }
-    let correlation = both / one;
+    let off = |at: u64| at as f64 - (windows - 1) as f64 / 2.0;
+    let both: f64 = (0..).zip(&order).map(|(index, at)| off(index) * off(*at)).sum();
+    let correlation = both / (0..windows).map(|index| off(index).powi(2)).sum::<f64>();
     assert!(correlation.abs() < 0.05, "windows follow their indices: {correlation:.3}");
 }
 
 #[test]
 fn over_many_seeds_each_index_gives_each_window_equally_often() {
     let mut times = [[0; 5]; 5];
-    for seed in 0..5000 {
-        for index in 0..5 {
-            let at = window((seed, 0), index, 5);
-            assert!(at < 5, "index {index} gives window {at} of 5");
-            times[index as usize][at as usize] += 1;
-        }
+    for (seed, index) in pairs(0..5000, 0..5) {
+        let at = window((seed, 0), index, 5);
+        assert!(at < 5, "index {index} gives window {at} of 5");
+        times[index as usize][at as usize] += 1;
     }
     // A thousand, with a deviation of 28.
     let is_even = times.iter().flatten().all(|times| (850..1150).contains(times));

@@ -1,7 +1,6 @@
 //! The test of the exercise `grouped-query`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Config, cache, parameters, sequences};
@@ -58,8 +57,7 @@ fn the_cache_shrinks_with_the_heads_of_keys() {
     assert_eq!(found, 3 << 20, "a context of small in f32 is 3 MiB, as the section counts");
     for (key_heads, kib) in [(32, 512), (8, 128), (1, 16)] {
         let found = cache(&Config { key_heads, ..LLAMA }, 1, 2);
-        let wanted = kib << 10;
-        assert_eq!(found, wanted, "{key_heads} heads of keys: bytes of a token in 16 bits");
+        assert_eq!(found, kib << 10, "{key_heads} heads of keys: bytes of a token in 16 bits");
     }
     assert_eq!(cache(&LLAMA, 0, 2), 0, "no tokens need no bytes");
 }
@@ -84,33 +82,20 @@ fn any_sizes_agree_with_a_list_of_all_tensors() {
     for _ in 0..100 {
         let mut draw = |most: usize| 1 + random.below(most) as u64;
         let (key_heads, group, size) = (draw(5), draw(5), draw(9));
-        let heads = key_heads * group;
-        let config = Config {
-            vocabulary: draw(300),
-            context: draw(50),
-            width: heads * size,
-            heads,
-            key_heads,
-            layers: draw(5),
-            hidden: draw(99),
-            tied: draw(2) == 1,
-        };
-        let (width, hidden) = (config.width, config.hidden);
-        let mut all = vec![width; 1 + 2 * config.layers as usize]; // scales
-        all.push(config.vocabulary * width);
-        if !config.tied {
-            all.push(config.vocabulary * width);
-        }
-        for _ in 0..config.layers {
+        let [vocabulary, context, layers, hidden] = [300, 50, 5, 99].map(&mut draw);
+        let (heads, tied, tokens) = (key_heads * group, draw(2) == 1, draw(100));
+        let width = heads * size;
+        let config = Config { vocabulary, context, width, heads, key_heads, layers, hidden, tied };
+        let mut all = vec![width; 1 + 2 * layers as usize]; // scales
+        all.extend(vec![vocabulary * width; if tied { 1 } else { 2 }]);
+        for _ in 0..layers {
             all.extend((0..heads).map(|_| width * size)); // queries
             all.extend((0..2 * key_heads).map(|_| width * size)); // keys, values
             all.push(width * width); // the output projection
             all.extend([width * hidden; 3]);
         }
-        let found = parameters(&config);
-        assert_eq!(found, all.iter().sum::<u64>(), "parameters of {config:?}");
-        let tokens = draw(100);
-        let wanted = config.layers * 2 * key_heads * size * tokens * 4;
+        assert_eq!(parameters(&config), all.iter().sum::<u64>(), "parameters of {config:?}");
+        let wanted = layers * 2 * key_heads * size * tokens * 4;
         assert_eq!(cache(&config, tokens, 4), wanted, "bytes of {tokens} tokens of {config:?}");
     }
 }

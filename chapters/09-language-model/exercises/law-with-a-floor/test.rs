@@ -1,17 +1,24 @@
 //! The test of the exercise `law-with-a-floor`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Law, fit, range};
-use lab::random::SplitMix64;
+use lab::check::{SplitMix64, near, some};
 
 /// Sizes as the page's, and three more.
 const SIZES: [f64; 7] = [2.6e4, 4.3e4, 8e4, 1.4e5, 2.7e5, 5.3e5, 1.1e6];
 
 fn points(law: Law, sizes: &[f64]) -> Vec<(f64, f64)> {
     sizes.iter().map(|&size| (size, law.at(size))).collect()
+}
+
+/// The same with losses that are off by this fraction.
+fn noisy(law: Law, sizes: &[f64], by: f64, random: &mut SplitMix64) -> Vec<(f64, f64)> {
+    points(law, sizes)
+        .iter()
+        .map(|(size, loss)| (*size, loss * (1.0 + by * random.normal())))
+        .collect()
 }
 
 /// The sum of squared differences.
@@ -22,7 +29,7 @@ fn off(law: Law, points: &[(f64, f64)]) -> f64 {
 /// A law that must exist and keep the rules.
 #[track_caller]
 fn fitted(points: &[(f64, f64)]) -> Law {
-    let Some(law) = fit(points) else { panic!("{points:?}: three sizes are enough for a law") };
+    let law = some(fit(points), format!("{points:?}: three sizes are enough for a law"));
     assert!(law.floor >= 0.0, "{law:?}: a loss is never below 0, and so is no floor");
     assert!(law.factor >= 0.0, "{law:?}: a larger model is not worse");
     let allowed = 0.01 - 1e-9..=2.0 + 1e-9;
@@ -41,14 +48,12 @@ fn exact_losses_give_the_law_back() {
     ] {
         let truth = Law { floor, factor, exponent };
         let found = fitted(&points(truth, &SIZES));
-        let apart = (found.floor - floor).abs();
-        assert!(apart < 1e-3, "the floor is {floor}, and not {}", found.floor);
-        let apart = (found.exponent - exponent).abs();
-        assert!(apart < 1e-3, "the exponent is {exponent}, and not {}", found.exponent);
+        near(found.floor, floor, 1e-3, "the floor");
+        near(found.exponent, exponent, 1e-3, "the exponent");
         for size in [2e6, 1e9, 1e12] {
-            let (said, true_loss) = (found.at(size), truth.at(size));
-            let ok = (said / true_loss - 1.0).abs() < 0.01 || (said - true_loss).abs() < 1e-3;
-            assert!(ok, "{truth:?}: {said} at {size:e}, and not {true_loss}");
+            let loss = truth.at(size);
+            let within = f64::max(1e-3, 0.01 * loss);
+            near(found.at(size), loss, within, format!("{truth:?} at {size:e}"));
         }
     }
 }
@@ -59,21 +64,16 @@ fn no_other_law_is_nearer() {
     for round in 0..60 {
         let unit =
             |random: &mut SplitMix64, low: f64, high: f64| low + (high - low) * random.unit();
-        let truth = Law {
-            floor: unit(&mut random, 0.0, 1.5),
-            factor: unit(&mut random, 5.0, 60.0),
-            exponent: unit(&mut random, 0.1, 0.6),
-        };
-        let mut noisy = points(truth, &SIZES[..3 + round % 5]);
-        noisy.iter_mut().for_each(|(_, loss)| *loss *= 1.0 + 0.02 * random.normal());
+        let [floor, factor, exponent] =
+            [(0.0, 1.5), (5.0, 60.0), (0.1, 0.6)].map(|(low, high)| unit(&mut random, low, high));
+        let truth = Law { floor, factor, exponent };
+        let noisy = noisy(truth, &SIZES[..3 + round % 5], 0.02, &mut random);
         let law = fitted(&noisy);
         let (least, scale) = (off(law, &noisy), noisy.iter().map(|p| p.1 * p.1).sum::<f64>());
         let nearer = |other: Law| {
             let here = off(other, &noisy);
-            assert!(
-                least <= here + 1e-7 * scale,
-                "round {round}: {law:?} is off by {least:.3e}, and {other:?} by {here:.3e} only"
-            );
+            let what = format!("round {round}: {law:?} is off by {least:.3e}");
+            assert!(least <= here + 1e-7 * scale, "{what}, and {other:?} by {here:.3e} only");
         };
         nearer(truth);
         for _ in 0..2000 {
@@ -93,12 +93,9 @@ fn no_other_law_is_nearer() {
 #[test]
 fn losses_that_do_not_fall_have_a_floor_and_nothing_else() {
     let flat = fitted(&[(1e4, 2.0), (1e5, 2.0), (1e6, 2.0), (1e7, 2.0)]);
-    assert!((flat.at(1e9) - 2.0).abs() < 1e-6, "{flat:?}: the loss is 2 at every size");
+    near(flat.at(1e9), 2.0, 1e-6, format!("{flat:?}: the loss is 2 at every size"));
     let rising = fitted(&[(1e4, 2.0), (1e5, 2.2), (1e6, 2.4)]);
-    assert!(
-        (rising.at(1e5) - 2.2).abs() < 1e-6,
-        "{rising:?}: the best that is left is the mean, 2.2"
-    );
+    near(rising.at(1e5), 2.2, 1e-6, format!("{rising:?}: the best that is left is the mean, 2.2"));
 }
 
 #[test]
@@ -118,26 +115,20 @@ fn the_range_is_that_of_the_laws_which_leave_one_point_out() {
     let mut random = SplitMix64::new(17);
     let truth = Law { floor: 1.0, factor: 60.0, exponent: 0.3 };
     for len in [4, 5, 7] {
-        let mut noisy = points(truth, &SIZES[..len]);
-        noisy.iter_mut().for_each(|(_, loss)| *loss *= 1.0 + 0.005 * random.normal());
-        let mut widths = Vec::new();
-        for times in [2.0, 1000.0] {
+        let noisy = noisy(truth, &SIZES[..len], 0.005, &mut random);
+        let widths = [2.0, 1000.0].map(|times| {
             let size = times * SIZES[len - 1];
-            let Some((low, high)) = range(&noisy, size) else {
-                panic!("{len} points: each leaves {} others, which is enough", len - 1)
-            };
-            let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-            for out in 0..len {
-                let others = [&noisy[..out], &noisy[out + 1..]].concat();
-                let said = fitted(&others).at(size);
-                (least, most) = (least.min(said), most.max(said));
-            }
+            let enough = format!("{len} points: each leaves {} others, which is enough", len - 1);
+            let (low, high) = some(range(&noisy, size), enough);
+            let without = |out: usize| [&noisy[..out], &noisy[out + 1..]].concat();
+            let mut said: Vec<f64> = (0..len).map(|out| fitted(&without(out)).at(size)).collect();
+            said.sort_by(f64::total_cmp);
             let what = format!("{len} points, at {size:.1e}");
-            assert!((low - least).abs() < 1e-6, "{what}: the lowest is {least}, and not {low}");
-            assert!((high - most).abs() < 1e-6, "{what}: the highest is {most}, and not {high}");
-            widths.push(high - low);
+            near(low, said[0], 1e-6, format!("{what}: the lowest"));
+            near(high, said[len - 1], 1e-6, format!("{what}: the highest"));
             println!("{what}: from {low:.3} to {high:.3}, in truth {:.3}", truth.at(size));
-        }
+            high - low
+        });
         assert!(widths[0] < widths[1], "{len} points: the laws part with the distance: {widths:?}");
     }
 }

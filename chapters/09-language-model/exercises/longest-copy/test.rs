@@ -1,27 +1,20 @@
 //! The test of the exercise `longest-copy`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Shared, longest};
 use lab::random::SplitMix64;
 
-/// What is found, which must be in both.
+/// What is found must be in both, and as long as it can be.
 #[track_caller]
-fn found(sample: &[u8], text: &[u8], what: &str) -> Shared {
+fn is(sample: &[u8], text: &[u8], wanted: usize, what: &str) {
     let found = longest(sample, text);
     let Shared { sample: s, text: t, len } = found;
     let [own, other] = [(sample, s), (text, t)].map(|(of, at)| of.get(at..at.saturating_add(len)));
     assert!(own.is_some(), "{what}: {found:?} ends behind the sample's {} bytes", sample.len());
     assert!(other.is_some(), "{what}: {found:?} ends behind the text's {} bytes", text.len());
     assert!(own == other, "{what}: {found:?}, but there the bytes are not equal");
-    found
-}
-
-#[track_caller]
-fn is(sample: &[u8], text: &[u8], wanted: usize, what: &str) {
-    let len = found(sample, text, what).len;
     assert!(len == wanted, "{what}: the longest copy has {wanted} bytes, and not {len}");
 }
 
@@ -44,14 +37,10 @@ fn letters(random: &mut SplitMix64, len: usize, of: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_copy_may_stand_anywhere_in_both() {
+fn a_copy_may_stand_anywhere_in_both_and_the_edges_are_right() {
     is(b"fn main() {}", b"pub fn main() { run() }", 11, "`fn main() {`");
     is(b"xxlet x = 1;", b"let x = 1;yyyy", 10, "at the end of one and the beginning of the other");
     is(b"abcabd", b"zabdz", 3, "a longer copy after a shorter one that begins in the same way");
-}
-
-#[test]
-fn the_edges_are_right() {
     is(b"", b"text", 0, "an empty sample");
     is(b"sample", b"", 0, "an empty text");
     is(b"", b"", 0, "nothing");

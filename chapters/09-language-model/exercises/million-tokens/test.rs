@@ -1,38 +1,28 @@
 //! The test of the exercise `million-tokens`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Sample, joules, per_million};
-use lab::random::SplitMix64;
+use lab::check::{SplitMix64, all_near, close, some};
 
-fn samples(of: &[(f64, f64)]) -> Vec<Sample> {
-    of.iter().map(|&(seconds, watts)| Sample { seconds, watts }).collect()
-}
-
-#[track_caller]
-fn takes(of: &[(f64, f64)], wanted: f64, why: &str) {
-    let found = joules(&samples(of));
-    let off = (found - wanted).abs();
-    assert!(off <= 1e-9 * wanted.abs(), "{why}: {found} J, and not {wanted} J");
+fn taken(of: &[(f64, f64)]) -> f64 {
+    joules(&of.iter().map(|&(seconds, watts)| Sample { seconds, watts }).collect::<Vec<_>>())
 }
 
 #[test]
 fn each_sample_counts_for_the_time_around_it() {
-    takes(&[(0.0, 100.0), (1.0, 100.0), (10.0, 100.0)], 1000.0, "constant power");
-    takes(&[(2.0, 0.0), (4.0, 300.0)], 300.0, "a straight line upwards");
     let burst = [(0.0, 100.0), (9.0, 100.0), (9.25, 500.0), (9.5, 500.0), (9.75, 500.0)];
-    let wanted = 9.0 * 100.0 + 0.25 * 300.0 + 0.5 * 500.0;
-    takes(&burst, wanted, "nine quiet seconds, then many samples of a burst");
-}
-
-#[test]
-fn one_sample_has_no_duration() {
-    takes(&[], 0.0, "no sample");
-    takes(&[(5.0, 700.0)], 0.0, "one sample");
-    takes(&[(5.0, 700.0), (5.0, 100.0)], 0.0, "two samples at one moment");
-    takes(&[(0.0, 10.0), (1.0, 10.0), (1.0, 30.0), (2.0, 30.0)], 40.0, "a jump of the power");
+    let jump = [(0.0, 10.0), (1.0, 10.0), (1.0, 30.0), (2.0, 30.0)];
+    all_near([
+        ("constant power", taken(&[(0.0, 100.0), (1.0, 100.0), (10.0, 100.0)]), 1000.0),
+        ("a straight line upwards", taken(&[(2.0, 0.0), (4.0, 300.0)]), 300.0),
+        ("nine quiet seconds, then many samples of a burst", taken(&burst), 900.0 + 75.0 + 250.0),
+        ("no sample", taken(&[]), 0.0),
+        ("one sample has no duration", taken(&[(5.0, 700.0)]), 0.0),
+        ("two samples at one moment", taken(&[(5.0, 700.0), (5.0, 100.0)]), 0.0),
+        ("a jump of the power", taken(&jump), 40.0),
+    ]);
 }
 
 #[test]
@@ -57,9 +47,7 @@ fn more_samples_of_the_same_line_change_nothing() {
             many.push(pair[1]);
         }
         let (few, many, len) = (joules(&few), joules(&many), many.len());
-        let off = (few - many).abs() / few.abs().max(1e-9);
-        let what = format!("{few} J from {corners} samples, {many} J from {len} of the same lines");
-        assert!(off < 1e-9, "{what}");
+        close(many, few, 1e-9, format!("joules of {len} samples, {corners} of the same lines"));
         assert!(few > 0.0, "{corners} samples above 0 W: {few} J");
     }
 }
@@ -72,11 +60,10 @@ fn the_rent_is_paid_for_the_waiting_too() {
         (0.0, 50.0, 0.5, 0.0),
         (2.0, 1e6, 1e-6, 2e6 / 3600.0),
     ] {
-        let what = format!("{rent} USD/h, {rate} tokens/s, utilisation {utilisation}");
-        let Some(found) = per_million(rent, rate, utilisation) else {
-            panic!("{what}: there are tokens, and so there is a price")
-        };
-        assert!((found - wanted).abs() <= 1e-9 * wanted, "{what}: {found} USD, and not {wanted}");
+        let what = format!("USD for {rent} USD/h, {rate} tokens/s, utilisation {utilisation}");
+        let found = per_million(rent, rate, utilisation);
+        let found = some(found, format!("{what}: there are tokens, and so there is a price"));
+        close(found, wanted, 1e-9, what);
     }
 }
 

@@ -1,11 +1,10 @@
 //! The test of the exercise `rotary`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{BASE, turn};
-use lab::random::numbers;
+use lab::check::{close, near, numbers, pairs};
 
 fn turned(head: &[f32], position: usize) -> Vec<f32> {
     let mut head = head.to_vec();
@@ -28,19 +27,14 @@ fn position_0_turns_nothing() {
 #[test]
 fn each_pair_turns_by_its_own_angle() {
     let n = 8;
-    for position in [1, 2, 5, 100, 10_000] {
-        for i in 0..n / 2 {
-            // A unit vector along x in pair i.
-            let mut head = vec![0.0; n];
-            head[i] = 1.0;
-            let angle = position as f64 * BASE.powf(-2.0 * i as f64 / n as f64);
-            let mut wanted = vec![0.0; n];
-            (wanted[i], wanted[i + n / 2]) = (angle.cos(), angle.sin());
-            for (at, (found, wanted)) in turned(&head, position).iter().zip(wanted).enumerate() {
-                let off = (f64::from(*found) - wanted).abs();
-                assert!(off < 1e-6, "pair {i} at {position}: value {at} is {found}, not {wanted}");
-            }
-        }
+    for (position, i) in pairs([1, 2, 5, 100, 10_000], 0..n / 2) {
+        // A unit vector along x in pair i.
+        let mut head = vec![0.0; n];
+        head[i] = 1.0;
+        let angle = position as f64 * BASE.powf(-2.0 * i as f64 / n as f64);
+        let mut wanted = vec![0.0; n];
+        (wanted[i], wanted[i + n / 2]) = (angle.cos(), angle.sin());
+        near(turned(&head, position), wanted, 1e-6, format!("pair {i} at {position}"));
     }
 }
 
@@ -48,19 +42,13 @@ fn each_pair_turns_by_its_own_angle() {
 fn a_product_depends_on_the_distance_alone() {
     for n in [2, 6, 32] {
         let (query, key) = (numbers(n, 2), numbers(n, 3));
-        for (q, k) in [(0, 0), (3, 0), (0, 3), (7, 2), (250, 1)] {
-            let near = product(&turned(&query, q), &turned(&key, k));
-            for moved in [1, 10, 1000] {
-                let far = product(&turned(&query, q + moved), &turned(&key, k + moved));
-                assert!(
-                    (near - far).abs() < 1e-4,
-                    "{n} values: the product of {q} and {k} is {near}, {moved} places further {far}"
-                );
-            }
+        let at = |q: usize, k: usize| product(&turned(&query, q), &turned(&key, k));
+        for ((q, k), moved) in pairs([(0, 0), (3, 0), (0, 3), (7, 2), (250, 1)], [1, 10, 1000]) {
+            let what = format!("{n} values: the product of {q} and {k}, {moved} places further");
+            near(at(q + moved, k + moved), at(q, k), 1e-4, what);
         }
-        let other = product(&turned(&query, 4), &turned(&key, 0));
-        let near = product(&turned(&query, 1), &turned(&key, 0));
-        assert!((near - other).abs() > 1e-3, "{n} values: another distance, the same product");
+        let same = (at(1, 0) - at(4, 0)).abs() <= 1e-3;
+        assert!(!same, "{n} values: another distance, the same product");
     }
 }
 
@@ -68,8 +56,7 @@ fn a_product_depends_on_the_distance_alone() {
 fn a_turn_keeps_the_length() {
     for n in [2, 6, 32] {
         let head = numbers(n, 4);
-        let (before, turned) = (product(&head, &head), turned(&head, 321));
-        let after = product(&turned, &turned);
-        assert!((before - after).abs() < 1e-4 * before, "{before} before, {after} after");
+        let turned = turned(&head, 321);
+        close(product(&turned, &turned), product(&head, &head), 1e-4, "the length after, before");
     }
 }

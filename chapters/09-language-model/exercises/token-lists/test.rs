@@ -1,11 +1,10 @@
 //! The test of the exercise `token-lists`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::{Lists, lists};
-use lab::random::{SplitMix64, numbers};
+use lab::check::{SplitMix64, numbers, same_bits};
 use std::cell::Cell;
 
 /// The reader's lists, whose form is checked.
@@ -54,11 +53,8 @@ fn no_position_is_looked_at_more_than_twice() {
             asked.set(asked.get() + 1);
             at * at % vocabulary
         });
-        let asked = asked.get();
-        assert!(
-            asked <= 2 * count,
-            "{count} positions, {vocabulary} tokens: asked {asked} times, twice for each is the most"
-        );
+        let (asked, what) = (asked.get(), format!("{count} positions, {vocabulary} tokens"));
+        assert!(asked <= 2 * count, "{what}: asked {asked} times, twice for each is the most");
     }
 }
 
@@ -77,8 +73,7 @@ fn a_sum_over_each_list_has_the_bits_of_the_plain_loop() {
     for token in random.order(vocabulary) {
         let own = &lists.positions[lists.starts[token]..lists.starts[token + 1]];
         let sum = own.iter().fold(0.0_f32, |sum, at| sum + values[*at]);
-        let (found, wanted) = (sum.to_bits(), plain[token].to_bits());
-        assert_eq!(found, wanted, "token {token}: the sum of its list has other bits");
+        same_bits(sum, plain[token], format!("token {token}: the sum of its list has other bits"));
     }
 }
 

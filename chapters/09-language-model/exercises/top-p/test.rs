@@ -1,7 +1,6 @@
 //! The test of the exercise `top-p`.
 
 #[cfg_attr(feature = "solutions", path = "solution.rs")]
-#[cfg_attr(not(feature = "solutions"), path = "exercise.rs")]
 mod exercise;
 
 use exercise::nucleus;
