@@ -325,6 +325,22 @@ impl Cuda {
         move |e| Error::Message(sentence(&self.about.name, what, e.0))
     }
 
+    /// Puts a copy from or to a buffer into the stream, if it has any bytes.
+    fn copying(
+        &self,
+        buffer: &Buffer,
+        bytes: usize,
+        what: &str,
+        copy: impl FnOnce(u64, sys::CUstream) -> Result<(), DriverError>,
+    ) -> Result<()> {
+        fits(buffer, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.bind()?;
+        copy(self.address(buffer)?, self.stream).map_err(self.failed(what))
+    }
+
     /// Makes this device's context the calling thread's own: what calls of the driver want that go past this trait.
     ///
     /// # Errors
@@ -511,44 +527,30 @@ impl Gpu for Cuda {
     }
 
     fn write(&self, to: &Buffer, bytes: &[u8]) -> Result<()> {
-        fits(to, bytes.len())?;
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        self.bind()?;
-        let at = self.address(to)?;
         // In the stream, so that it waits for kernels before it; the synchronous copy would not, and it returns
         // before the last bytes have arrived.
-        // SAFETY: the buffer is as long as `bytes`, which live until `finish` has waited for the copy.
-        unsafe { result::memcpy_htod_async(at, bytes, self.stream) }
-            .map_err(self.failed("copy to the device"))?;
+        self.copying(to, bytes.len(), "copy to the device", |at, stream| {
+            // SAFETY: the buffer is as long as `bytes`, which live until `finish` has waited for the copy.
+            unsafe { result::memcpy_htod_async(at, bytes, stream) }
+        })?;
         self.finish()
     }
 
     fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()> {
-        fits(from, bytes.len())?;
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        self.bind()?;
-        let at = self.address(from)?;
-        // SAFETY: the buffer is as long as `bytes`, which live until `finish` has waited for the copy.
-        unsafe { result::memcpy_dtoh_async(bytes, at, self.stream) }
-            .map_err(self.failed("copy from the device"))?;
+        self.copying(from, bytes.len(), "copy from the device", |at, stream| {
+            // SAFETY: as above.
+            unsafe { result::memcpy_dtoh_async(bytes, at, stream) }
+        })?;
         self.finish()
     }
 
     fn copy(&self, from: &Buffer, to: &Buffer, bytes: usize) -> Result<()> {
-        fits(from, bytes)?;
         fits(to, bytes)?;
-        if bytes == 0 {
-            return Ok(());
-        }
-        self.bind()?;
-        let (from, to) = (self.address(from)?, self.address(to)?);
-        // SAFETY: both buffers have so many bytes; freeing one waits for the stream.
-        unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream) }
-            .map_err(self.failed("copy in its memory"))
+        let to = self.address(to)?;
+        self.copying(from, bytes, "copy in its memory", |from, stream| {
+            // SAFETY: both buffers have so many bytes; freeing one waits for the stream.
+            unsafe { result::memcpy_dtod_async(to, from, bytes, stream) }
+        })
     }
 
     fn compile(&self, source: &str, options: &[(&str, String)], entry: &str) -> Result<Kernel> {

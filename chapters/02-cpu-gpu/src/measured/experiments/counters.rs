@@ -1,6 +1,6 @@
 //! The simulator's counts next to the hardware's, for each portable rung.
 
-use super::counts::of_rung;
+use super::{counts::of_rung, devices::number_or};
 use crate::{
     counters::{self, Counter, CounterValues, Target},
     gpu, ladder,
@@ -86,12 +86,8 @@ fn record(
         };
         recorder.record(at(HARDWARE), Samples::one(hardware));
         recorder.record(at(SIMULATED), Samples::one(simulated));
-        match counters::error(simulated, hardware) {
-            Some(error) => {
-                recorder.record(at(ERROR), Samples::one(error));
-            }
-            None => recorder.skip_at(at(ERROR), "the hardware counted none"),
-        }
+        let error = counters::error(simulated, hardware);
+        number_or(recorder, at(ERROR), error, "the hardware counted none");
     }
 }
 

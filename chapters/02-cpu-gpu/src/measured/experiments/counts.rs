@@ -2,6 +2,7 @@
 //!
 //! Counts need no clock. They are the same on every machine, and the page quotes them as its predictions.
 
+use super::devices::number_or;
 use crate::simt::{
     Block, Counts, KernelFault, Limits, Machine, ladder,
     lessons::{self, SIDE},
@@ -89,12 +90,9 @@ fn counts(rec: &mut Recorder) -> Result<()> {
         ] {
             rec.record(at(key), Samples::one(value));
         }
-        if c.shared_passes == 0 {
-            rec.skip_at(at(FLOPS_PER_PASS), "it uses no shared memory");
-        } else {
-            let flops = c.flops as f64 / c.shared_passes as f64;
-            rec.record(at(FLOPS_PER_PASS), Samples::one(flops));
-        }
+        let passes = Some(c.shared_passes as f64).filter(|passes| *passes > 0.0);
+        let each = passes.map(|passes| c.flops as f64 / passes);
+        number_or(rec, at(FLOPS_PER_PASS), each, "it uses no shared memory");
     }
     Ok(())
 }

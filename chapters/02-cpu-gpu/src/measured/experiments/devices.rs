@@ -6,7 +6,7 @@ use crate::{
     devices,
     gpu::{self, About, Gpu, Kind},
 };
-use lab::{Budget, Experiment, Key, Plan, Recorder, Result, Samples, machine};
+use lab::{Budget, Experiment, Key, Plan, Recorder, Result, Samples, key::Quantity, machine};
 use std::time::Duration;
 
 /// The devices that the page names, whether this machine has them or not.
@@ -43,6 +43,16 @@ pub fn open(id: &str) -> std::result::Result<Box<dyn Gpu>, String> {
         return Err(why_missing(&devices, id));
     }
     gpu::open(id).map_err(|error| error.to_string())
+}
+
+/// Records a number, or why there is none.
+pub fn number_or(r: &mut Recorder, what: Quantity, found: Option<f64>, why: &str) {
+    match found {
+        Some(number) => {
+            r.record(what, Samples::one(number));
+        }
+        None => r.skip_at(what, why),
+    }
 }
 
 /// Leaves out what these keys would have had of a device.
@@ -115,12 +125,7 @@ fn device(r: &mut Recorder, about: &About, of_cpu: Option<[f64; 2]>) {
     let at = |key: Key| key.at(&[("device", &about.id)]);
     r.record(at(UNITS), Samples::one(f64::from(about.compute_units)));
     r.record(at(MEMORY), Samples::one(about.memory as f64));
-    match about.clock_hz {
-        Some(clock) => {
-            r.record(at(CLOCK), Samples::one(clock));
-        }
-        None => r.skip_at(at(CLOCK), "its driver does not report the clock"),
-    }
+    number_or(r, at(CLOCK), about.clock_hz, "its driver does not report the clock");
     let Some(lanes) = devices::lanes_of(about) else {
         let why = if about.kind == Kind::Cpu {
             "it is the CPU itself, with the CPU's lanes"
@@ -133,12 +138,8 @@ fn device(r: &mut Recorder, about: &About, of_cpu: Option<[f64; 2]>) {
     r.record(at(LANES), Samples::one(lanes));
     for (which, over) in ["core", "cpu"].into_iter().enumerate() {
         let ratio = at(LANES_RATIO).with("over", over);
-        match of_cpu {
-            Some(of_cpu) => {
-                r.record(ratio, Samples::one(lanes / of_cpu[which]));
-            }
-            None => r.skip_at(ratio, "the CPU's lanes are not known"),
-        }
+        let ratio_of = of_cpu.map(|of_cpu| lanes / of_cpu[which]);
+        number_or(r, ratio, ratio_of, "the CPU's lanes are not known");
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::float_cmp)] // JobSizes are whole numbers, which f64 holds exactly.
 
-use super::devices::{skip_device, skip_missing, why_missing};
+use super::devices::{number_or, skip_device, skip_missing, why_missing};
 use crate::{
     Error, Result,
     gpu::{self, Element, Gpu, Kind},
@@ -323,16 +323,10 @@ const TOO_FEW: &str = "too few sizes were measured for a line";
 fn model(r: &mut Recorder, (work, device): (&str, &str), line: Option<Line>, unit: Unit) {
     let [latency, rate] =
         [MODEL_LATENCY, MODEL_RATE].map(|key| key.at(&[("work", &work), ("device", &device)]));
-    let Some(line) = line else {
-        r.skip_at(latency, TOO_FEW);
-        return r.skip_at(rate, TOO_FEW);
-    };
-    r.record(latency, Samples::one(line.alpha));
-    if line.beta > 0.0 {
-        r.record(rate.in_unit(unit), Samples::one(1.0 / line.beta));
-    } else {
-        r.skip_at(rate, "the times do not grow with the size");
-    }
+    number_or(r, latency, line.map(|line| line.alpha), TOO_FEW);
+    let why = if line.is_some() { "the times do not grow with the size" } else { TOO_FEW };
+    let rises = line.filter(|line| line.beta > 0.0);
+    number_or(r, rate.in_unit(unit), rises.map(|line| 1.0 / line.beta), why);
 }
 
 /// The smaller time at each size that both have.
@@ -349,20 +343,16 @@ fn best(one: &[(f64, f64)], all: &[(f64, f64)]) -> Vec<(f64, f64)> {
 
 /// Records where the lines cross, or why they do not.
 fn record_crossover(r: &mut Recorder, what: Quantity, found: Option<Crossover>, smallest: f64) {
-    match found {
-        Some(Crossover::At(size)) => {
-            r.record(what, Samples::one(size.round().max(smallest)));
-        }
-        Some(Crossover::Always) => {
-            r.record(what, Samples::one(smallest));
-        }
+    let (size, why) = match found {
+        Some(Crossover::At(size)) => (Some(size.round().max(smallest)), String::new()),
+        Some(Crossover::Always) => (Some(smallest), String::new()),
         Some(Crossover::Never(largest)) => {
             let n = Unit::Count.format(largest);
-            let why = format!("it is no faster at n = {n}, the largest size that both ran");
-            r.skip_at(what, why);
+            (None, format!("it is no faster at n = {n}, the largest size that both ran"))
         }
-        None => r.skip_at(what, "no size was measured on both"),
-    }
+        None => (None, "no size was measured on both".to_owned()),
+    };
+    number_or(r, what, size, &why);
 }
 
 /// A device wins where it is so many times as fast: less may be noise.
