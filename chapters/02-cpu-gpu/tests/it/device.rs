@@ -27,8 +27,9 @@ fn blocks(count: usize) -> Launch {
     Launch::new([count.div_ceil(256), 1], [256, 1])
 }
 
+/// Holds an error to these words.
 #[track_caller]
-fn refused<T>(result: cpu_gpu::Result<T>, why: &str) {
+pub fn refused<T>(result: cpu_gpu::Result<T>, why: &str) {
     let error = result.err().expect("it is refused").to_string();
     assert!(error.contains(why), "{error}");
 }

@@ -99,7 +99,7 @@ fn simulated(rung: &str, n: usize) -> Result<CounterValues> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::{Budget, Device, progress::Progress};
+    use lab::{Budget, Device, progress::Progress, record::Run};
 
     fn recorded(
         hardware: std::result::Result<CounterValues, String>,
@@ -168,11 +168,7 @@ mod tests {
         if gpu::open("cuda").is_ok() {
             return; // then there is nothing to leave out
         }
-        let experiment = &all()[0];
-        let progress = Progress::hidden();
-        let mut recorder = Recorder::new(experiment, Budget::Full, Device::Cpu, &progress);
-        run(&mut recorder).unwrap();
-        let (values, skipped) = recorder.finish();
+        let Run { values, skipped, .. } = lab::testing::run(&all()[0]);
         assert!(values.is_empty());
         assert_eq!(skipped.len(), 3 * Counter::ALL.len() * ladder::LADDER.len());
         assert!(skipped.iter().all(|skipped| skipped.why.contains("no device cuda")));

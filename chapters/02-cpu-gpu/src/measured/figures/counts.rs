@@ -289,32 +289,18 @@ mod tests {
     use lab::testing;
 
     #[test]
-    fn every_picture_is_drawn_and_says_what_it_shows() {
-        for figure in figures() {
-            let drawing = (figure.draw)(&testing::unmeasured()).unwrap();
-            assert!(drawing.svg.starts_with("<svg"), "{}", figure.key);
-            assert!(
-                !drawing.svg.contains("\n\n") && !drawing.svg.contains("NaN"),
-                "{}",
-                figure.key
-            );
-            assert!(drawing.caption.ends_with('.') && drawing.alt.ends_with('.'), "{}", figure.key);
+    fn every_picture_is_drawn_and_its_numbers_are_those_of_the_kernels() {
+        for (figure, words) in figures().iter().zip([
+            &["4 for a stride of 1", "32 for a stride of 8"][..],
+            &["Of 768 lane slots"],
+            &["serves 32 lanes", "serves more than 1."],
+            &["naive A 32, naive B 1, coalesced A 1, coalesced B 4"],
+        ]) {
+            let Drawing { svg, caption, alt, .. } = (figure.draw)(&testing::unmeasured()).unwrap();
+            assert!(svg.starts_with("<svg"), "{}", figure.key);
+            assert!(!svg.contains("\n\n") && !svg.contains("NaN"), "{}", figure.key);
+            assert!(caption.ends_with('.') && alt.ends_with('.'), "{}", figure.key);
+            assert!(words.iter().all(|words| caption.contains(words)), "{caption}");
         }
-    }
-
-    #[test]
-    fn the_numbers_in_the_captions_are_those_of_the_kernels() {
-        let records = testing::unmeasured();
-        let caption = |key: &str| {
-            let figure = figures().into_iter().find(|figure| figure.key == key).unwrap();
-            (figure.draw)(&records).unwrap().caption
-        };
-        assert!(caption("cpu_gpu.lessons.sectors").contains("4 for a stride of 1"));
-        assert!(caption("cpu_gpu.lessons.sectors").contains("32 for a stride of 8"));
-        assert!(caption("cpu_gpu.lessons.banks").contains("serves 32 lanes"));
-        assert!(
-            caption("cpu_gpu.counts.reads")
-                .contains("naive A 32, naive B 1, coalesced A 1, coalesced B 4")
-        );
     }
 }
