@@ -118,7 +118,8 @@ pub fn forward(
     read.product(MatMut::new(y, rows, width)?, x, w, options)?;
     if let Some(mask) = mask {
         let each = rows_each(rows, width, team.passes) * width;
-        share(y.chunks_mut(each).enumerate(), |(at, y)| mask.apply(*at * each, y));
+        let parts = y.chunks_mut(each).enumerate();
+        share(parts, |(at, y)| mask.apply(*at * each, y));
     }
     Ok(())
 }
