@@ -427,18 +427,14 @@ mod tests {
         let resumed = Job { resume: true, ..parts };
         let again = train(&resumed, false, &mut || false).unwrap();
         assert_eq!((again.flow, again.step), (Flow::Finished, 30));
-        let losses =
-            |o: &Outcome| o.points.iter().map(|p| (p.step, p.validation)).collect::<Vec<_>>();
-        assert_eq!(losses(&again).last(), losses(&outcome).last());
+        let end = |outcome: &Outcome| outcome.points.last().map(|p| (p.step, p.validation));
+        assert_eq!(end(&again), end(&outcome));
         let [a, b] = [&whole, &resumed].map(|job| load(&job.folder).unwrap());
         assert_eq!(a.0, b.0);
         // The last point is the stored model's.
         let text = Text::find(root.path(), None, 300).unwrap();
         let loss = validation::loss(&a.0, &text.validation, (2, 16), 1 << 20, 1).unwrap();
         assert!((loss - last.validation).abs() < 0.2 * loss, "{loss} {last:?}");
-        for file in ["metrics.jsonl", "curves.svg", "checkpoint"] {
-            assert!(resumed.folder.join(file).is_file(), "{file}");
-        }
     }
 
     /// A run, or what is left of it to do.

@@ -7,8 +7,7 @@ use crate::{
     runner::{job::Config, outcome::Outcome, train::train_on, watch::Silent},
 };
 use lab::{
-    Device, Experiment, Key, Recorder, Result, Samples, Unit, data::DataSet, key::Quantity,
-    record::ParamList,
+    Device, Experiment, Recorder, Result, Samples, data::DataSet, key::Quantity, record::ParamList,
 };
 use std::{
     sync::{
@@ -18,41 +17,33 @@ use std::{
     thread,
 };
 
-/// Test accuracy of each model with its recipe.
-const MODELS: Key = Key::measured("training.models", Unit::Share, &["model", "device", "epochs"]);
-/// The same after each epoch.
-const MODELS_CURVE: Key = Key::measured("training.models.curve", Unit::Share, &["model", "epoch"]);
-/// The number of trained parameters of each model.
-const MODELS_PARAMETERS: Key = Key::counted("training.models.parameters", Unit::Count, &["model"]);
-
-/// Images per second, by batch size.
-pub const SPEED: Key =
-    Key::measured("training.speed", Unit::ImagesPerSecond, &["model", "device", "batch"]);
-/// Seconds of an epoch in the recipe's batches.
-const SPEED_EPOCH: Key = Key::measured("training.speed.epoch", Unit::Seconds, &["model", "device"]);
-
-/// Test accuracy with each optimizer.
-pub const OPTIMIZERS: Key = Key::measured("training.optimizers", Unit::Share, &["optimizer", "lr"]);
-/// Training loss after each epoch.
-const OPTIMIZERS_LOSS: Key =
-    Key::measured("training.optimizers.loss", Unit::Number, &["optimizer", "epoch"]);
-
-/// Test accuracy with a constant or a falling learning rate.
-const SCHEDULE: Key = Key::measured("training.schedule", Unit::Share, &["schedule", "lr"]);
-/// The same after each epoch.
-const SCHEDULE_ACCURACY: Key =
-    Key::measured("training.schedule.accuracy", Unit::Share, &["schedule", "lr", "epoch"]);
-
-/// Test accuracy by learning rate and batch.
-pub const MAP: Key = Key::measured("training.map", Unit::Share, &["batch", "lr", "epochs"]);
-
-/// Test accuracy of a network trained on few images, by remedy.
-const OVERFIT: Key = Key::measured("training.overfit", Unit::Share, &["cure"]);
-/// The accuracy at some epochs.
-const OVERFIT_ACCURACY: Key =
-    Key::measured("training.overfit.accuracy", Unit::Share, &["cure", "epoch", "set"]);
-const OVERFIT_LOSS: Key =
-    Key::measured("training.overfit.loss", Unit::Number, &["cure", "epoch", "set"]);
+lab::keys! {
+    /// Test accuracy of each model with its recipe.
+    MODELS: measured "training.models", Share, ["model", "device", "epochs"];
+    /// The same after each epoch.
+    MODELS_CURVE: measured "training.models.curve", Share, ["model", "epoch"];
+    /// The number of trained parameters of each model.
+    MODELS_PARAMETERS: counted "training.models.parameters", Count, ["model"];
+    /// Images per second, by batch size.
+    pub SPEED: measured "training.speed", ImagesPerSecond, ["model", "device", "batch"];
+    /// Seconds of an epoch in the recipe's batches.
+    SPEED_EPOCH: measured "training.speed.epoch", Seconds, ["model", "device"];
+    /// Test accuracy with each optimizer.
+    pub OPTIMIZERS: measured "training.optimizers", Share, ["optimizer", "lr"];
+    /// Training loss after each epoch.
+    OPTIMIZERS_LOSS: measured "training.optimizers.loss", Number, ["optimizer", "epoch"];
+    /// Test accuracy with a constant or a falling learning rate.
+    SCHEDULE: measured "training.schedule", Share, ["schedule", "lr"];
+    /// The same after each epoch.
+    SCHEDULE_ACCURACY: measured "training.schedule.accuracy", Share, ["schedule", "lr", "epoch"];
+    /// Test accuracy by learning rate and batch.
+    pub MAP: measured "training.map", Share, ["batch", "lr", "epochs"];
+    /// Test accuracy of a network trained on few images, by remedy.
+    OVERFIT: measured "training.overfit", Share, ["cure"];
+    /// The accuracy at some epochs.
+    OVERFIT_ACCURACY: measured "training.overfit.accuracy", Share, ["cure", "epoch", "set"];
+    OVERFIT_LOSS: measured "training.overfit.loss", Number, ["cure", "epoch", "set"];
+}
 
 /// The experiments, in the order of the page.
 pub fn studies() -> Vec<Experiment> {

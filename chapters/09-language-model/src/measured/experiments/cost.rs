@@ -13,19 +13,19 @@ use hardware::{
     Job, Market, Options, buy,
     calculator::{DRAW, Range, Shares},
 };
-use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, record::ParamList};
+use lab::{Budget, Experiment, Recorder, Samples, record::ParamList};
 use matmul::parallel::available;
 use std::time::Instant;
 
-/// Hours of a training.
-pub const HOURS: Key = of_model("language_model.cost");
-/// Its kilowatt-hours.
-pub const KWH: Key = of_model("language_model.cost.kwh");
-/// Its rent in US dollars.
-pub const RENT: Key = of_model("language_model.cost.rent");
-/// US dollars of electricity.
-pub const ELECTRICITY: Key = of_model("language_model.cost.electricity");
 lab::keys! {
+    /// Hours of a training.
+    pub HOURS: calculated "language_model.cost", Number, ["model", "where", "side"];
+    /// Its kilowatt-hours.
+    pub KWH: calculated "language_model.cost.kwh", Number, ["model", "where", "side"];
+    /// Its rent in US dollars.
+    pub RENT: calculated "language_model.cost.rent", Number, ["model", "where", "side"];
+    /// US dollars of electricity.
+    pub ELECTRICITY: calculated "language_model.cost.electricity", Number, ["model", "where", "side"];
     /// Parameters.
     pub PARAMETERS: calculated "language_model.cost.parameters", Count, ["model"];
     /// Tokens: twenty for each parameter.
@@ -36,10 +36,6 @@ lab::keys! {
     pub RATE: measured "language_model.cost.rate", TokensPerSecond, ["model", "threads"];
     /// The fractions of an H200's peak that the calculator takes.
     pub FRACTION: calculated "language_model.cost.fraction", Share, ["card", "side"];
-}
-
-const fn of_model(name: &'static str) -> Key {
-    Key::calculated(name, Unit::Number, &["model", "where", "side"])
 }
 
 /// The card that is calculated for.
