@@ -31,6 +31,12 @@ impl Plan {
         min_samples: 11,
         max_samples: 500,
     };
+
+    /// So many samples, however long they take, after a first run.
+    pub const fn times(count: usize) -> Self {
+        let none = Duration::ZERO;
+        Self { warm_up: none, time: none, min_samples: count, max_samples: count }
+    }
 }
 
 /// The samples of one quantity, in the order in which they were taken.

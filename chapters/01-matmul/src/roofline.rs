@@ -65,7 +65,6 @@ fn total_in_lanes(numbers: &[f32]) -> f32 {
 #[allow(clippy::float_cmp)] // The numbers are chosen so that nothing rounds.
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn bound_is_the_lower_of_the_two() {
@@ -85,9 +84,7 @@ mod tests {
 
     #[test]
     fn bandwidth_is_a_rate() {
-        let plan =
-            Plan { warm_up: Duration::ZERO, time: Duration::ZERO, min_samples: 3, max_samples: 3 };
-        let samples = read_bandwidth(plan, 16 << 10);
+        let samples = read_bandwidth(Plan::times(3), 16 << 10);
         assert_eq!(samples.0.len(), 3);
         // No machine that runs this reads slower than 10 MB/s or faster than 100 TB/s.
         assert!(samples.0.iter().all(|&rate| (1e7..1e14).contains(&rate)), "{samples:?}");

@@ -76,25 +76,9 @@ lab::keys! {
 }
 
 /// The race in batches of 32.
-pub const RACE32: Keys = Keys::new(
-    [
-        "backprop.race32",
-        "backprop.race32.rate",
-        "backprop.race32.accuracy",
-        "backprop.race32.ratio",
-    ],
-    &["who", "version", "threads"],
-);
+pub const RACE32: Keys = crate::race_keys!("backprop.race32", &["who", "version", "threads"]);
 /// The race in batches of 128.
-pub const RACE128: Keys = Keys::new(
-    [
-        "backprop.race128",
-        "backprop.race128.rate",
-        "backprop.race128.accuracy",
-        "backprop.race128.ratio",
-    ],
-    &["who", "version", "threads"],
-);
+pub const RACE128: Keys = crate::race_keys!("backprop.race128", &["who", "version", "threads"]);
 
 /// In the order in which `measure` runs them.
 pub fn experiments() -> Vec<Experiment> {
@@ -271,12 +255,7 @@ fn rungs(r: &mut Recorder) -> Result<()> {
     let images = if full { train.len() } else { 6400.min(train.len()) };
     train.labels.truncate(images);
     train.pixels.truncate(images * train.width);
-    let plan = Plan {
-        warm_up: Duration::ZERO,
-        time: Duration::ZERO,
-        min_samples: if full { 7 } else { 3 },
-        max_samples: 7,
-    };
+    let plan = Plan::times(if full { 7 } else { 3 });
     for batch in if full { &[32, 128][..] } else { &[32] } {
         rungs_in_batches(r, plan, &train, *batch)?;
     }

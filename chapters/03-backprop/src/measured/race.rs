@@ -33,6 +33,17 @@ impl Keys {
     }
 }
 
+/// The [`Keys`] below a name.
+#[macro_export]
+macro_rules! race_keys {
+    ($name:literal, $params:expr) => {
+        $crate::measured::race::Keys::new(
+            [$name, concat!($name, ".rate"), concat!($name, ".accuracy"), concat!($name, ".ratio")],
+            $params,
+        )
+    };
+}
+
 /// What all others are compared with.
 pub const OURS: &str = "ours";
 

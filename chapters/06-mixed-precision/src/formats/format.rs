@@ -205,12 +205,15 @@ mod tests {
         }
     }
 
+    /// A format, codes, and what each of them stands for.
+    type Table = (Format, Vec<u32>, fn(u32) -> f64);
+
     #[test]
     fn every_code_is_the_number_of_half_the_cpu_and_the_specification() {
         let mut random = backprop::random::SplitMix64::new(3);
         let codes = |bits: u32| (0..1_u32 << bits).collect::<Vec<_>>();
         let some = (0..1_000_000).map(|_| random.next() as u32).collect();
-        let tables: [(Format, Vec<u32>, fn(u32) -> f64); 6] = [
+        let tables: [Table; 6] = [
             (Format::F16, codes(16), |code| f16::from_bits(code as u16).to_f64()),
             (Format::BF16, codes(16), |code| bf16::from_bits(code as u16).to_f64()),
             (Format::TF32, codes(19), |code| f32::from_bits(code << 13).into()),

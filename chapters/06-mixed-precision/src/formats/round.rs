@@ -139,6 +139,9 @@ pub(super) mod tests {
         numbers
     }
 
+    /// A format, numbers, and what each of them becomes.
+    type Table = (Format, Vec<f64>, fn(f64) -> u32);
+
     #[test]
     fn formats_round_as_half_the_cpu_and_bit_arithmetic_do() {
         let (mut random, mut more) = (SplitMix64::new(2), SplitMix64::new(4));
@@ -156,7 +159,7 @@ pub(super) mod tests {
         let hard = |format| hard_numbers(format).into_iter().map(f64::from).collect::<Vec<_>>();
         let numbers =
             |all: &mut dyn Iterator<Item = f64>| all.filter(|x| !x.is_nan()).collect::<Vec<f64>>();
-        let tables: [(Format, Vec<f64>, fn(f64) -> u32); 4] = [
+        let tables: [Table; 4] = [
             (Format::F16, hard(Format::F16), |x| f16::from_f32(x as f32).to_bits().into()),
             (Format::BF16, hard(Format::BF16), |x| bf16::from_f32(x as f32).to_bits().into()),
             (Format::F32, numbers(&mut { doubles }), |x| (x as f32).to_bits()),

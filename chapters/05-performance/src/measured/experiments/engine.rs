@@ -22,7 +22,7 @@ use lab::{
     record::{Limit, ParamList},
 };
 use matmul::{MatMut, MatRef, parallel, roofline, sgemm};
-use std::{cell::Cell, hint::black_box, time::Duration};
+use std::{cell::Cell, hint::black_box};
 
 pub mod models;
 pub mod products;
@@ -302,12 +302,7 @@ fn rungs_of(
             Ok(())
         });
     }
-    let results = race.run(Plan {
-        warm_up: Duration::ZERO,
-        time: Duration::ZERO,
-        min_samples: if full { 9 } else { 3 },
-        max_samples: 9,
-    })?;
+    let results = race.run(Plan::times(if full { 9 } else { 3 }))?;
     let mut before: Option<Samples> = None;
     for (Rung { key: rung, .. }, faults) in rungs.iter().zip(faults) {
         let of = |key: Key| key.at(list).with("rung", rung);

@@ -142,12 +142,7 @@ fn accumulate(rec: &mut Recorder) -> Result<()> {
     let index: Vec<usize> = (0..WHOLE).collect();
     let model = predict::mlp()?;
     let threads = rayon::current_num_threads() as u64;
-    let gradient = |piece: usize| -> Result<Vec<f32>> {
-        let mut learner = Learner::<Mlp<Cpu>>::new(&Cpu::seed_from_u64(1))?;
-        learner.model.set_dropout(0.0);
-        learner.accumulate(&data, &index, piece)?;
-        learner.gradients()
-    };
+    let gradient = |piece: usize| gradient::<Mlp<Cpu>>((1, 0.0), WHOLE, piece);
     let whole = gradient(WHOLE)?;
     let pieces: &[usize] =
         if full { &[2048, 1024, 512, 256, 128, 64, 32, 16, 8] } else { &[2048, 512, 128, 32] };
@@ -186,17 +181,22 @@ fn accumulate(rec: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
+/// The gradient of so many images in pieces, by a model of a seed.
+fn gradient<M: Network<Cpu>>(
+    (seed, dropout): (u64, f32),
+    count: usize,
+    piece: usize,
+) -> Result<Vec<f32>> {
+    let mut learner = Learner::<M>::new(&Cpu::seed_from_u64(seed))?;
+    learner.model.set_dropout(dropout);
+    learner.accumulate(&images(count)?, &(0..count).collect::<Vec<_>>(), piece)?;
+    learner.gradients()
+}
+
 /// How far four quarters of 64 images are from the whole, for models of three seeds.
 fn off<M: Network<Cpu>>(dropout: f32) -> Result<Samples> {
-    let data = images(64)?;
-    let index: Vec<usize> = (0..64).collect();
-    let gradient = |seed: u64, piece: usize| -> Result<Vec<f32>> {
-        let mut learner = Learner::<M>::new(&Cpu::seed_from_u64(seed))?;
-        learner.model.set_dropout(dropout);
-        learner.accumulate(&data, &index, piece)?;
-        learner.gradients()
-    };
-    let far = (0..3).map(|seed| Ok(distance(&gradient(seed, 16)?, &gradient(seed, 64)?)));
+    let of = |seed, piece| gradient::<M>((seed, dropout), 64, piece);
+    let far = (0..3).map(|seed| Ok(distance(&of(seed, 16)?, &of(seed, 64)?)));
     Ok(Samples(far.collect::<Result<_>>()?))
 }
 

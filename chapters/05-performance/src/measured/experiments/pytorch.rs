@@ -22,14 +22,9 @@ lab::keys! {
     COPY: measured "performance.gpu.pytorch.copy", BytesPerSecond, ["what", "type", "n", "head", "version"];
 }
 /// What the race of the models records.
-const KEYS: Keys = Keys::new(
-    [
-        "performance.gpu.models",
-        "performance.gpu.models.rate",
-        "performance.gpu.models.accuracy",
-        "performance.gpu.models.ratio",
-    ],
-    &["model", "batch", "who", "version", "threads"],
+const KEYS: Keys = backprop::race_keys!(
+    "performance.gpu.models",
+    &["model", "batch", "who", "version", "threads"]
 );
 
 /// The experiments of this file.

@@ -27,7 +27,7 @@ use matmul::{Unit as Multiplier, parallel, simd::Level};
 use std::{
     hint::black_box,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Instant,
 };
 lab::keys! {
     OPERATIONS: counted "mixed_precision.bf16.roofline.operations", Count, ["network", "number"];
@@ -315,8 +315,7 @@ fn program() -> PathBuf {
 }
 
 /// Seven turns of each, after one that runs on memory that the system has yet to map.
-const TURNS: Plan =
-    Plan { warm_up: Duration::ZERO, time: Duration::ZERO, min_samples: 7, max_samples: 7 };
+const TURNS: Plan = Plan::times(7);
 
 /// Turns of all that can run here; the rest are skipped.
 fn race(r: &mut Recorder) -> Result<()> {

@@ -15,15 +15,8 @@ use std::path::Path;
 use training::{Config, EngineKind, Model, Settings, Silent, any::Makers, train_on};
 
 /// What it records.
-pub const KEYS: Keys = Keys::new(
-    [
-        "performance.models",
-        "performance.models.rate",
-        "performance.models.accuracy",
-        "performance.models.ratio",
-    ],
-    &["model", "batch", "who", "version", "threads"],
-);
+pub const KEYS: Keys =
+    backprop::race_keys!("performance.models", &["model", "batch", "who", "version", "threads"]);
 /// Images of an epoch: whole steps of every batch.
 const IMAGES: usize = 12_800;
 /// Epochs of a run.

@@ -24,15 +24,8 @@ use matmul::{Threads, parallel};
 use training::{Config, Silent, mlp::Mlp, model::Network, train_network};
 
 /// What the race records.
-pub const KEYS: Keys = Keys::new(
-    [
-        "performance.race",
-        "performance.race.rate",
-        "performance.race.accuracy",
-        "performance.race.ratio",
-    ],
-    &["model", "batch", "who", "version", "threads"],
-);
+pub const KEYS: Keys =
+    backprop::race_keys!("performance.race", &["model", "batch", "who", "version", "threads"]);
 /// Batches of the race.
 pub const BATCHES: [usize; 2] = [128, 512];
 /// Runs of each contender, from other random numbers.
