@@ -27,11 +27,11 @@ use training::{
 #[derive(Subcommand)]
 #[command(after_help = "\
 Examples:
-  cargo run --release -- book build            the book, in target/book
-  cargo run --release -- book build --docs     the same, with the crates' documentation
-  cargo run --release -- book build --site https://example.org/throughput/    to publish it there
-  cargo run --release -- book check            whether every link in it leads somewhere
-  cargo run --release -- book serve            on http://127.0.0.1:3000, built again when a page changes")]
+  cargo run -- book build            the book, in target/book
+  cargo run -- book build --docs     the same, with the crates' documentation
+  cargo run -- book build --site https://example.org/throughput/    to publish it there
+  cargo run -- book check            whether every link in it leads somewhere
+  cargo run -- book serve            on http://127.0.0.1:3000, built again when a page changes")]
 pub enum Book {
     /// Build the book and print where it is
     Build(Build),
@@ -111,10 +111,7 @@ impl Book {
                     None => course::root()?.join("target/book"),
                 };
                 if !book.join("index.html").is_file() {
-                    bail!(
-                        "{} contains no book; run `cargo run --release -- book build`",
-                        book.display()
-                    );
+                    bail!("{} contains no book; run `cargo run -- book build`", book.display());
                 }
                 let wrong = links::check(&book)?;
                 if !wrong.is_empty() {

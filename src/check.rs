@@ -23,12 +23,12 @@ const POLL: Duration = Duration::from_millis(250);
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cargo run --release -- check                             the next exercise that is not solved yet
-  cargo run --release -- check matmul                      the next one of a chapter
-  cargo run --release -- check matmul/loop-order           one exercise
-  cargo run --release -- check matmul/loop-order --watch   again each time you save it, then the next one
-  cargo run --release -- check matmul/loop-order --hint    its first hint (--hint 2: the second)
-  cargo run --release -- check --list                      all exercises, and which are solved")]
+  cargo run -- check                             the next exercise that is not solved yet
+  cargo run -- check matmul                      the next one of a chapter
+  cargo run -- check matmul/loop-order           one exercise
+  cargo run -- check matmul/loop-order --watch   again each time you save it, then the next one
+  cargo run -- check matmul/loop-order --hint    its first hint (--hint 2: the second)
+  cargo run -- check --list                      all exercises, and which are solved")]
 pub struct Check {
     /// CHAPTER or CHAPTER/EXERCISE, such as matmul/loop-order
     which: Option<String>,
@@ -228,7 +228,7 @@ impl<'a> Session<'a> {
     fn advise(&self, exercise: &Exercise) {
         let id = exercise.id();
         say(&format!(
-            "\nEdit {}, then run `cargo run --release -- check {id}` again, or add --watch. \
+            "\nEdit {}, then run `cargo run -- check {id}` again, or add --watch. \
              For a hint, add --hint; to begin anew, delete the file.",
             self.shown(exercise)
         ));
@@ -303,7 +303,7 @@ fn hint(exercise: &Exercise, number: usize) -> Result<()> {
     } else {
         ("solution", "--solution".to_owned())
     };
-    say(&format!("\nThe {what}: `cargo run --release -- check {} {option}`", exercise.id()));
+    say(&format!("\nThe {what}: `cargo run -- check {} {option}`", exercise.id()));
     Ok(())
 }
 

@@ -21,14 +21,14 @@ use std::{
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cargo run --release -- generate --prompt \"fn main() {\"        what the latest model writes after it
-  cargo run --release -- generate --seed 7 --tokens 500         a text from nothing; another seed, another text
-  cargo run --release -- generate --temperature 0 --prompt \"let\"    the likeliest token, always
-  cargo run --release -- generate --model runs/a --top-k 40     the model of this run, among 40 tokens
-  cargo run --release -- generate --prompt-file - < src/main.rs a prompt of any bytes, from a pipe
-  cargo run --release -- generate --prompt \"pub fn\" --int8 --json    weights in 8 bits; one JSON object
+  cargo run -- generate --prompt \"fn main() {\"        what the latest model writes after it
+  cargo run -- generate --seed 7 --tokens 500         a text from nothing; another seed, another text
+  cargo run -- generate --temperature 0 --prompt \"let\"    the likeliest token, always
+  cargo run -- generate --model runs/a --top-k 40     the model of this run, among 40 tokens
+  cargo run -- generate --prompt-file - < src/main.rs a prompt of any bytes, from a pipe
+  cargo run -- generate --prompt \"pub fn\" --int8 --json    weights in 8 bits; one JSON object
 
-Train a model first: cargo run --release -- train --model gpt. Chapter 9 explains each option.")]
+Train a model first: cargo run -- train --model gpt. Chapter 9 explains each option.")]
 pub struct Generate {
     #[command(flatten)]
     which: Which,
@@ -76,7 +76,7 @@ impl Which {
             Some(named) => (named.clone(), load(named)?),
             None => latest_model(runs).with_context(|| {
                 format!(
-                    "there is no language model in {}; train one: cargo run --release -- train --model gpt; or name one with --model",
+                    "there is no language model in {}; train one: cargo run -- train --model gpt; or name one with --model",
                     runs.display()
                 )
             })?,

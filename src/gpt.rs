@@ -131,11 +131,11 @@ pub fn train(job: &Job, stop: &mut dyn FnMut() -> bool) -> Result<()> {
             (None, some) => format!(" --replicas {some}"),
         };
         bail!(
-            "stopped after step {step}; go on with: cargo run --release -- train --resume --run {folder}{others}"
+            "stopped after step {step}; go on with: cargo run -- train --resume --run {folder}{others}"
         );
     }
     say(&format!("run: {folder}"));
-    say(&format!("prompt it: cargo run --release -- generate --model {folder} --prompt \"fn\""));
+    say(&format!("prompt it: cargo run -- generate --model {folder} --prompt \"fn\""));
     if let Some(last) = points.last() {
         say(&format!(
             "{:.2} million tokens in {:.1} minutes: {:.2} bits for each byte of text that it has not learned from",

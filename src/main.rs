@@ -1,6 +1,6 @@
 //! Throughput's command: the whole course on the reader's machine.
 //!
-//! `cargo run --release` measures this machine, trains a network on handwritten digits, builds the book
+//! `cargo run` measures this machine, trains a network on handwritten digits, builds the book
 //! with the reader's own numbers and serves it. Each of these steps is a subcommand of its own.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)] // they end the program when the output is closed: see `lab::out`
@@ -41,15 +41,15 @@ use std::{env, path::PathBuf, process::ExitCode};
     version,
     after_help = "\
 Examples:
-  cargo run --release                           the whole course on your machine
-  cargo run --release -- doctor                 what this machine has, and what is missing
-  cargo run --release -- measure matmul         run the experiments of one chapter
-  cargo run --release -- train --epochs 3       train the digit classifier
-  cargo run --release -- predict digit.png      classify a digit in your image
-  cargo run --release -- generate --seed 7     what a language model writes
-  cargo run --release -- trace --model cnn      where a step takes its time
-  cargo run --release -- plan --model vgg16     what a model needs, before it runs
-  cargo run --release -- check                  the next exercise"
+  cargo run                           the whole course on your machine
+  cargo run -- doctor                 what this machine has, and what is missing
+  cargo run -- measure matmul         run the experiments of one chapter
+  cargo run -- train --epochs 3       train the digit classifier
+  cargo run -- predict digit.png      classify a digit in your image
+  cargo run -- generate --seed 7     what a language model writes
+  cargo run -- trace --model cnn      where a step takes its time
+  cargo run -- plan --model vgg16     what a model needs, before it runs
+  cargo run -- check                  the next exercise"
 )]
 struct Cli {
     /// The folder with the data set (IDX files, plain or gzip); a download or drawn digits otherwise

@@ -25,13 +25,13 @@ pub const YOURS: &str = "yours";
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cargo run --release -- measure                     every experiment, two minutes
-  cargo run --release -- measure matmul --budget full
-  cargo run --release -- measure matmul.ladder       one experiment
-  cargo run --release -- measure --peers=python3 backprop.race32
+  cargo run -- measure                     every experiment, two minutes
+  cargo run -- measure matmul --budget full
+  cargo run -- measure matmul.ladder       one experiment
+  cargo run -- measure --peers=python3 backprop.race32
                                                      next to PyTorch
-  cargo run --release -- measure --list              what there is to measure
-  cargo run --release -- measure --send              one file of your numbers, to send in")]
+  cargo run -- measure --list              what there is to measure
+  cargo run -- measure --send              one file of your numbers, to send in")]
 pub struct Measure {
     /// Chapters (matmul, 1, 01-matmul) or single experiments (matmul.ladder); all of them if none is named
     what: Vec<String>,
@@ -114,7 +114,7 @@ impl Measure {
         })?;
         say(&format!("records are in {}", folder.display()));
         if budget == lab::Budget::Full && name == YOURS {
-            say("to send them in: `cargo run --release -- measure --send`");
+            say("to send them in: `cargo run -- measure --send`");
         }
         Ok(())
     }
@@ -138,7 +138,7 @@ fn machine_folder(records: &Path, name: &str) -> Result<PathBuf> {
 fn send(folder: &Path) -> Result<()> {
     if !folder.join("machine.json").is_file() {
         bail!(
-            "{} has no records; run `cargo run --release -- measure --budget full` first",
+            "{} has no records; run `cargo run -- measure --budget full` first",
             folder.display()
         );
     }
@@ -193,7 +193,7 @@ fn receive(file: &Path, machine: Option<&str>, chapters: &[Chapter], records: &P
     };
     let folder = made.write(records)?;
     say(&format!(
-        "{} values of {} are in {}. Look at them in the book (`cargo run --release -- book serve`), then commit the \
+        "{} values of {} are in {}. Look at them in the book (`cargo run -- book serve`), then commit the \
          folder.",
         made.count(),
         made.machine.in_words(),

@@ -21,21 +21,21 @@ pub enum Notebooks {
     /// kept, and an interrupted installation goes on where it stopped.
     #[command(after_help = "\
 Examples:
-  cargo run --release -- notebooks setup               all that is needed to run the notebooks in a browser
-  cargo run --release -- notebooks setup --headless    without JupyterLab: enough for `notebooks run`")]
+  cargo run -- notebooks setup               all that is needed to run the notebooks in a browser
+  cargo run -- notebooks setup --headless    without JupyterLab: enough for `notebooks run`")]
     Setup(Setup),
     /// Open the notebooks in JupyterLab
     #[command(after_help = "\
 Examples:
-  cargo run --release -- notebooks open                        JupyterLab with the folder of notebooks
-  cargo run --release -- notebooks open 01-matmul              one notebook
-  cargo run --release -- notebooks open -- --no-browser        arguments behind -- go to JupyterLab")]
+  cargo run -- notebooks open                        JupyterLab with the folder of notebooks
+  cargo run -- notebooks open 01-matmul              one notebook
+  cargo run -- notebooks open -- --no-browser        arguments behind -- go to JupyterLab")]
     Open(Open),
     /// Execute the notebooks with the Rust kernel; the first cell that fails is shown
     #[command(after_help = "\
 Examples:
-  cargo run --release -- notebooks run                         all that the pages make, into target/notebooks
-  cargo run --release -- notebooks run 01-matmul --in-place    one, and keep what it printed")]
+  cargo run -- notebooks run                         all that the pages make, into target/notebooks
+  cargo run -- notebooks run 01-matmul --in-place    one, and keep what it printed")]
     Run(Execute),
     /// Make the notebooks from the pages again; outputs of cells that did not change are kept
     ///
@@ -43,8 +43,8 @@ Examples:
     /// are left alone.
     #[command(after_help = "\
 Examples:
-  cargo run --release -- notebooks sync            after a change to a page
-  cargo run --release -- notebooks sync --check    write nothing; fail if a notebook is not what its page makes")]
+  cargo run -- notebooks sync            after a change to a page
+  cargo run -- notebooks sync --check    write nothing; fail if a notebook is not what its page makes")]
     Sync(Sync),
 }
 
@@ -97,7 +97,7 @@ impl Notebooks {
                 jupyter.set_up(!setup.headless)?;
                 let next = if setup.headless { "run" } else { "open" };
                 say(&format!(
-                    "Jupyter is ready in {}; go on with `cargo run --release -- notebooks {next}`",
+                    "Jupyter is ready in {}; go on with `cargo run -- notebooks {next}`",
                     jupyter.folder().display()
                 ));
                 Ok(())
@@ -144,7 +144,7 @@ impl Sync {
         }
         if !stale.is_empty() {
             bail!(
-                "not what the pages make: {}; run `cargo run --release -- notebooks sync`, then `notebooks run --in-place`",
+                "not what the pages make: {}; run `cargo run -- notebooks sync`, then `notebooks run --in-place`",
                 stale.join(", ")
             );
         }
@@ -243,7 +243,7 @@ fn find(root: &Path, name: Option<&str>) -> Result<Vec<(String, PathBuf)>> {
     }
     all.sort();
     if all.is_empty() {
-        bail!("there are no notebooks yet; run `cargo run --release -- notebooks sync`");
+        bail!("there are no notebooks yet; run `cargo run -- notebooks sync`");
     }
     if let Some(name) = name {
         let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();

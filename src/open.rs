@@ -29,10 +29,10 @@ use std::{
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cargo run --release                      measure, train, build the book, serve it
-  cargo run --release -- open --no-serve   the same, without serving
-  cargo run --release -- open --again      measure again what is measured already
-  cargo run --release -- open --verbose    print each value that is measured")]
+  cargo run                      measure, train, build the book, serve it
+  cargo run -- open --no-serve   the same, without serving
+  cargo run -- open --again      measure again what is measured already
+  cargo run -- open --verbose    print each value that is measured")]
 pub struct Open {
     /// Stop before serving the book
     #[arg(long)]
@@ -253,7 +253,7 @@ fn summary(machine: &Machine, rows: &[doctor::Row]) -> String {
         rows.iter().filter(|row| !row.found).map(|row| row.name.as_str()).collect();
     if !missing.is_empty() {
         text += &format!(
-            "\n    not here: {} (the course runs without; `cargo run --release -- doctor` tells what each is for)",
+            "\n    not here: {} (the course runs without; `cargo run -- doctor` tells what each is for)",
             missing.join(", ")
         );
     }

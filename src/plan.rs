@@ -26,14 +26,14 @@ use std::{fmt::Write as _, fs, path::Path};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cargo run --release -- plan --model vgg16 --batch 32 --card 24GiB
-  cargo run --release -- plan --model 784-512-128-10 --batch 128
-  cargo run --release -- plan --model mine.json --card 8GiB --optimizer sgd --json
-  cargo run --release -- plan --model gpt-7b --batch 64 --cards 8 --card h100
-  cargo run --release -- plan --model vgg16 --batch 256 --cards 16 --card rtx4090 --links ethernet
+  cargo run -- plan --model vgg16 --batch 32 --card 24GiB
+  cargo run -- plan --model 784-512-128-10 --batch 128
+  cargo run -- plan --model mine.json --card 8GiB --optimizer sgd --json
+  cargo run -- plan --model gpt-7b --batch 64 --cards 8 --card h100
+  cargo run -- plan --model vgg16 --batch 256 --cards 16 --card rtx4090 --links ethernet
 
-  cargo run --release -- plan --buy --model vgg16 --batch 256 --examples 1000000
-  cargo run --release -- plan --buy --reader laptop
+  cargo run -- plan --buy --model vgg16 --batch 256 --examples 1000000
+  cargo run -- plan --buy --reader laptop
 
 With --cards, or a transformer, it looks for the best split over the cards. A transformer has a name
 (gpt-125m, gpt-1.3b, gpt-7b, gpt-13b, gpt-175b, gpt-1t) or is described:

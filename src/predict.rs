@@ -18,10 +18,10 @@ use training::{Classifier, picture};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cargo run --release -- predict digit.png              what the latest run reads in your image
-  cargo run --release -- predict photo.jpg --run runs/a what the run in this folder reads in it
-  cargo run --release -- predict digit.png --json       the probabilities, for programs
-  cargo run --release -- predict t10k-images-idx3-ubyte --index 7   an image of MNIST's files
+  cargo run -- predict digit.png              what the latest run reads in your image
+  cargo run -- predict photo.jpg --run runs/a what the run in this folder reads in it
+  cargo run -- predict digit.png --json       the probabilities, for programs
+  cargo run -- predict t10k-images-idx3-ubyte --index 7   an image of MNIST's files
 
 One digit in an image, of any size, dark on light or light on dark. It is made into the form of the images
 that the model learned from (MNIST's, if its file does not say); what can't be one digit is refused. An image
@@ -90,7 +90,7 @@ impl Predict {
         let found = latest(runs, Some(Kind::Digits), |run| Classifier::load(&run.join(MODEL)));
         let (run, classifier) = found.with_context(|| {
             format!(
-                "there is no trained model in {}; train one: cargo run --release -- train; or name one with --model-file",
+                "there is no trained model in {}; train one: cargo run -- train; or name one with --model-file",
                 runs.display()
             )
         })?;
@@ -181,7 +181,7 @@ mod tests {
         let runs = folder.path().join("runs");
         let none = folder.path().join("none");
         let error = said(&[&file], &none, false).unwrap_err().to_string();
-        assert!(error.contains("cargo run --release -- train"), "{error}");
+        assert!(error.contains("cargo run -- train"), "{error}");
         let error = said(&["none.png"], &runs, false).unwrap_err().to_string();
         assert!(error.contains("none.png") && error.contains("can't be read"), "{error}");
         let run = none.to_string_lossy();

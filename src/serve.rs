@@ -15,8 +15,8 @@ use std::{net::IpAddr, path::Path, thread, time::Duration};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cargo run --release -- serve                          the latest model on http://127.0.0.1:8000, with a page to type in
-  cargo run --release -- serve --model runs/a --int8    the model of this run, its weights in 8 bits
+  cargo run -- serve                          the latest model on http://127.0.0.1:8000, with a page to type in
+  cargo run -- serve --model runs/a --int8    the model of this run, its weights in 8 bits
   curl http://127.0.0.1:8000/generate -d '{\"prompt\": \"fn main() {\", \"tokens\": 50, \"seed\": 1}'
   curl -N http://127.0.0.1:8000/generate -d '{\"prompt\": \"use std\", \"stream\": true}'    token by token
   curl http://127.0.0.1:8000/health                     what it is doing

@@ -25,10 +25,10 @@ use training::Model;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cargo run --release -- trace                                   where a step of 784-128-10 takes its time
-  cargo run --release -- trace --model resnet --batch 64         another model's, on this machine's cores
-  cargo run --release -- trace --device opencl-cpu               its kernels on a device, below the calls of the CPU
-  cargo run --release -- trace --model gpt --out gpt.json        a language model's, on the GPU that there is
+  cargo run -- trace                                   where a step of 784-128-10 takes its time
+  cargo run -- trace --model resnet --batch 64         another model's, on this machine's cores
+  cargo run -- trace --device opencl-cpu               its kernels on a device, below the calls of the CPU
+  cargo run -- trace --model gpt --out gpt.json        a language model's, on the GPU that there is
 
 The file opens in https://ui.perfetto.dev, or as chrome://tracing in Chrome. On the cores it is dfdx's step, operation by
 operation; on a device it is the course's own step in kernels, which mlp and gpt have. The images are drawn and the text is

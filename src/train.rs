@@ -36,22 +36,22 @@ use training::{
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = "\
 Examples:
-  cargo run --release -- train                       the article's example: 10 epochs of MNIST
-  cargo run --release -- train --epochs 3 --seed 7   shorter, from other first weights
-  cargo run --release -- train --batch 32            Keras' batch: slower, about as accurate
-  cargo run --release -- train --model cnn           another model, by the recipe that suits it
-  cargo run --release -- train --engine plain        the operations of chapter 4's pages (the default takes chapter 5's)
-  cargo run --release -- train --model gpt --minutes 2
+  cargo run -- train                       the article's example: 10 epochs of MNIST
+  cargo run -- train --epochs 3 --seed 7   shorter, from other first weights
+  cargo run -- train --batch 32            Keras' batch: slower, about as accurate
+  cargo run -- train --model cnn           another model, by the recipe that suits it
+  cargo run -- train --engine plain        the operations of chapter 4's pages (the default takes chapter 5's)
+  cargo run -- train --model gpt --minutes 2
                                                      a language model that writes Rust (chapter 9)
-  cargo run --release -- train --model cnn --precision bf16
+  cargo run -- train --model cnn --precision bf16
                                                      products of 16-bit numbers, forward and backward (chapter 6)
-  cargo run --release -- train --limit 1000 --augment true --patience 5
+  cargo run -- train --limit 1000 --augment true --patience 5
                                                      little data, and what helps against it
-  cargo run --release -- train --resume              go on with the latest run
-  cargo run --release -- train --replicas 4          four copies that train together, as threads (chapter 7)
-  cargo run --release -- train --replicas 4 --processes
+  cargo run -- train --resume              go on with the latest run
+  cargo run -- train --replicas 4          four copies that train together, as threads (chapter 7)
+  cargo run -- train --replicas 4 --processes
                                                      the same as processes, with TCP between them
-  mpirun -n 4 target/release/throughput train        the same by MPI, in a build with --features mpi
+  mpirun -n 4 target/debug/throughput train  the same by MPI, in a build with --features mpi
   THROUGHPUT_RANK=1 THROUGHPUT_RANKS=2 THROUGHPUT_HUB=192.168.0.7:7000 throughput train
                                                      one process of two, on any machine; rank 0 waits at the hub
 
@@ -181,9 +181,7 @@ impl Train {
             return self.train_gpt(Path::new(RUNS));
         }
         if let Some(option) = self.gpt.first() {
-            bail!(
-                "{option} is for language models: cargo run --release -- train --model gpt {option} …"
-            );
+            bail!("{option} is for language models: cargo run -- train --model gpt {option} …");
         }
         self.train(data).map(|_| ())
     }
@@ -306,7 +304,7 @@ impl Train {
         let folder = outcome.run.as_deref().unwrap_or(Path::new("."));
         if let Some((epoch, step)) = outcome.stopped {
             bail!(
-                "stopped after step {step} of epoch {epoch}; go on with: cargo run --release -- train --resume --run {}",
+                "stopped after step {step} of epoch {epoch}; go on with: cargo run -- train --resume --run {}",
                 folder.display()
             );
         }

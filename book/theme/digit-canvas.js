@@ -199,7 +199,7 @@
   const here = document.currentScript.src;
   const BITS = [32, 16, 8];
   const MODEL = (bits) => new URL(`../04-training/digit-model-${bits}.js`, here).href;
-  const NO_MODEL = 'No trained model yet: run <code>cargo run --release -- train</code>, then build the book again.';
+  const NO_MODEL = 'No trained model yet: run <code>cargo run -- train</code>, then build the book again.';
 
   const asked = new Map();
   let last = Promise.resolve();

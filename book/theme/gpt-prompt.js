@@ -263,7 +263,7 @@
   const { Widget } = globalThis.throughputWidgets;
 
   const MODEL = new URL('../09-language-model/gpt-model.js', document.currentScript.src).href;
-  const NO_MODEL = 'No language model yet: run <code>cargo run --release -- train --model gpt</code>, then build the book again.';
+  const NO_MODEL = 'No language model yet: run <code>cargo run -- train --model gpt</code>, then build the book again.';
   const TOKENS = 256; // of a text
   const SLICE = 30; // ms of work before the page may do something else
 

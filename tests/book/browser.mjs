@@ -51,7 +51,7 @@ const served = /^https?:/.test(book);
 const folder = served ? process.env.BOOK_FOLDER ?? '../../target/book' : book;
 const base = served ? book.replace(/\/*$/, '/') : pathToFileURL(resolve(folder)).href + '/';
 if (!existsSync(join(folder, 'index.html'))) {
-  console.error(`${folder} contains no book; build it first: cargo run --release -- book build`);
+  console.error(`${folder} contains no book; build it first: cargo run -- book build`);
   process.exit(2);
 }
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');

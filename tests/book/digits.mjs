@@ -129,7 +129,7 @@ export async function digitCanvas({ open, page, axe, rules, shots, fail }) {
   for (const model of [script('globalThis.digitModel = null;'), 'missing.js']) {
     const one = await visit({ viewport: { width: 360, height: 740 } }, model, model !== 'missing.js');
     await write(one);
-    await one.says('No trained model yet: run cargo run --release -- train, then build the book again.');
+    await one.says('No trained model yet: run cargo run -- train, then build the book again.');
     expect(one.where, 'does not show what a model would see', await one.inked('.seen') > 40);
     await one.close();
   }

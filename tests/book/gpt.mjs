@@ -106,7 +106,7 @@ export async function gptPrompt({ open, page, axe, rules, shots, fail }) {
   for (const model of [script('globalThis.gptModel = null;'), 'missing.js']) {
     const one = await visit({ viewport: { width: 360, height: 740 } }, model, model !== 'missing.js');
     await one.part('.write').click();
-    await one.says('No language model yet: run cargo run --release -- train --model gpt, then build the book again.');
+    await one.says('No language model yet: run cargo run -- train --model gpt, then build the book again.');
     await one.close();
   }
 

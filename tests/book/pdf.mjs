@@ -11,7 +11,7 @@ import { pathToFileURL } from 'node:url';
 
 const [book, out, only] = process.argv.slice(2);
 if (!book || !out || !existsSync(join(book, 'print.html'))) {
-  console.error('usage: node pdf.mjs BOOK OUT [CHAPTER], where BOOK is a built book: cargo run --release -- book build');
+  console.error('usage: node pdf.mjs BOOK OUT [CHAPTER], where BOOK is a built book: cargo run -- book build');
   process.exit(2);
 }
 mkdirSync(out, { recursive: true });

@@ -14,7 +14,7 @@ const URL_OF = /<meta property="og:url" content="([^"]*)">/;
 
 const [book, ...only] = process.argv.slice(2);
 if (!book || !existsSync(join(book, 'sitemap.xml'))) {
-  console.error('usage: node previews.mjs BOOK [PAGE…], where BOOK was built for an address: cargo run --release -- book build --site https://example.org/');
+  console.error('usage: node previews.mjs BOOK [PAGE…], where BOOK was built for an address: cargo run -- book build --site https://example.org/');
   process.exit(2);
 }
 const root = readFileSync(join(book, 'index.html'), 'utf8').match(URL_OF)[1];

@@ -303,7 +303,7 @@ pub fn no_command(command: &str) -> Option<String> {
 /// The words behind `cargo run … --`, or behind the built program; `None` if it is another command.
 fn own_words(command: &str) -> Option<Vec<&str>> {
     let words: Vec<&str> = command.split_whitespace().filter(|word| *word != "…").collect();
-    if let Some(at) = words.iter().position(|word| *word == "target/release/throughput") {
+    if let Some(at) = words.iter().position(|word| *word == "target/debug/throughput") {
         return Some(words[at + 1..].to_vec());
     }
     if words[..words.len().min(2)] != ["cargo", "run"] || words.contains(&"--example") {
@@ -499,7 +499,7 @@ fn faults(text: &str) -> String {
 #[test]
 fn each_fault_is_noticed() {
     let sound = "A {{#term run}} of 13 ms, they write[^used].\n\n```rust\n{{#include ../../../code.rs:good}}\n```\n\n\
-        ```console\ncargo run --release -- doctor   # quick\n```\n\n<i id=\"here\"></i><a href=\"#here\">x</a>";
+        ```console\ncargo run -- doctor   # quick\n```\n\n<i id=\"here\"></i><a href=\"#here\">x</a>";
     assert_eq!(faults(sound), "");
     for (text, says) in [
         ("```rust\n{{#include ../../../code.rs:gone}}\n```", "ANCHOR: gone"),
@@ -511,10 +511,10 @@ fn each_fault_is_noticed() {
         ("<!-- [^idle]: -->", "no page cites the sources idle"),
         ("STALE", "01-one is stale"),
         ("It takes 13 ms.", "13 ms"),
-        ("```console\ncargo run --release -- doctor --loudly\n```", "--loudly"),
-        ("```sh\n$ cargo run --release -- paint\npainted\n```", "paint"),
+        ("```console\ncargo run -- doctor --loudly\n```", "--loudly"),
+        ("```sh\n$ cargo run -- paint\npainted\n```", "paint"),
         ("```sh\ncargo test -p paint\n```", "no package `paint`"),
-        ("```sh\ncargo build --release --features paint\n```", "--features paint"),
+        ("```sh\ncargo build --features paint\n```", "--features paint"),
         ("<a href=\"gone.html\">x</a>", "leads nowhere"),
         ("<a href=\"#gone\">x</a>", "does not have"),
     ] {

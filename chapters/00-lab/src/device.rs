@@ -54,7 +54,7 @@ impl Device {
             name => match name.parse()? {
                 Self::Cuda(index) if index >= gpus => Err(crate::Error::message(format!(
                     "there is no device cuda:{index} for this build ({gpus} found); use --device cpu, or see \
-                     `cargo run --release -- doctor`"
+                     `cargo run -- doctor`"
                 ))),
                 device => Ok(device),
             },

@@ -18,9 +18,7 @@ pub enum Error {
         cause: std::io::Error,
     },
     /// A page, figure or table asks for a value that no run has produced on this machine.
-    #[error(
-        "`{what}` is not measured on this machine yet; run `cargo run --release -- measure {chapter}`"
-    )]
+    #[error("`{what}` is not measured on this machine yet; run `cargo run -- measure {chapter}`")]
     NotMeasured {
         /// The key and its parameters.
         what: String,
@@ -77,7 +75,7 @@ mod tests {
         let missing = Error::NotMeasured { what: "a.b n=1".to_owned(), chapter: "a".to_owned() };
         assert_eq!(
             missing.to_string(),
-            "`a.b n=1` is not measured on this machine yet; run `cargo run --release -- measure a`"
+            "`a.b n=1` is not measured on this machine yet; run `cargo run -- measure a`"
         );
         let skipped = Error::Skipped { what: "a.b".to_owned(), why: "no AMX".to_owned() };
         assert_eq!(skipped.to_string(), "`a.b` was not measured: no AMX");

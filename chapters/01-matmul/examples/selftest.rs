@@ -2,8 +2,8 @@
 //! each. It needs no file and no network, so that it runs in an emulator of a CPU that one does not have.
 //!
 //! ```text
-//! cargo run --release -p matmul --example selftest
-//! cargo run --release -p matmul --example selftest -- small   # quick shapes only, for emulators
+//! cargo run -p matmul --example selftest
+//! cargo run -p matmul --example selftest -- small   # quick shapes only, for emulators
 //! ```
 
 #[allow(dead_code, reason = "the tests use more of it")]

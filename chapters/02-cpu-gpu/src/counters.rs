@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     /// A table as Nsight Compute's documentation describes it, with the columns of version 2023 and later.
-    const TABLE: &str = r#"==PROF== Connected to process 4242 (/home/reader/throughput/target/release/throughput)
+    const TABLE: &str = r#"==PROF== Connected to process 4242 (/home/reader/throughput/target/debug/throughput)
 ==PROF== Profiling "naive" - 0: 0%....50%....100% - 4 passes
 ==PROF== Disconnected from process 4242
 "ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"

@@ -148,10 +148,7 @@ pub fn cause(lines: &[String]) -> String {
             &["ensurepip is not", "No module named venv", "No module named ensurepip"],
             "Python's module `venv` is missing; install it (Debian and Ubuntu: `sudo apt install python3-venv`)",
         ),
-        (
-            &["ModuleNotFoundError: "],
-            "Python lacks a package; run `cargo run --release -- notebooks setup`",
-        ),
+        (&["ModuleNotFoundError: "], "Python lacks a package; run `cargo run -- notebooks setup`"),
         (
             &["linker `cc` not found", "failed to find tool \"cc\""],
             "there is no C compiler; install one (Debian and Ubuntu: `sudo apt install build-essential`)",

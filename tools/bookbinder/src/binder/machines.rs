@@ -124,10 +124,10 @@ pub(super) fn part(records: &[Records]) -> Vec<BookItem> {
     if records.is_empty() {
         return Vec::new();
     }
-    let mut text = "# Records\n\nEvery number of this book that is not cited was measured by `cargo run \
-                    --release -- measure` on one of these machines. Each page here lists what one of \
+    let mut text = "# Records\n\nEvery number of this book that is not cited was measured by `cargo run -- \
+                    measure` on one of these machines. Each page here lists what one of \
                     them measured, with the command, the commit and the samples. Yours can also be listed here: \
-                    `cargo run --release -- measure --budget full`, then `cargo run --release -- measure \
+                    `cargo run -- measure --budget full`, then `cargo run -- measure \
                     --send`, which makes the file to send in.\n\n"
         .to_owned();
     for records in records {

@@ -40,7 +40,7 @@ pub fn markdown(folder: &Path, which: &str, flavour: Flavour) -> Result<String> 
     let exercise =
         readme::parse(&readme).with_context(|| format!("{}/README.md", folder.display()))?;
     let solution = code(&read("solution.rs")?).context("solution.rs")?;
-    let check = format!("cargo run --release -- check {which}");
+    let check = format!("cargo run -- check {which}");
     let (head, yours, behind) = match flavour {
         Flavour::Html => (
             format!(" {{#exercise-{}}}", html::value_anchor(which)),

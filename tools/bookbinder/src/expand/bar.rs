@@ -41,7 +41,7 @@ fn parts(page: OnPage, text: &str, minutes: u64) -> Vec<String> {
     let notebook = notebook.as_deref().and_then(Path::file_stem).map(|name| {
         let name = name.display();
         format!(
-            "<details class=\"notebook-link\"><summary>Work in the notebook</summary>In your clone, <code>cargo run --release -- notebooks \
+            "<details class=\"notebook-link\"><summary>Work in the notebook</summary>In your clone, <code>cargo run -- notebooks \
              open {name}</code> opens it in Jupyter. Or <a href=\"{up}notebooks/{name}.ipynb\" download>download the notebook</a>.</details>"
         )
     });

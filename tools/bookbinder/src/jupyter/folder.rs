@@ -13,7 +13,7 @@ use std::{
 pub(super) const KERNEL: &str = "0.22.0";
 
 /// The command that makes all this.
-pub(super) const SET_UP: &str = "cargo run --release -- notebooks setup";
+pub(super) const SET_UP: &str = "cargo run -- notebooks setup";
 
 /// A folder with Jupyter in it, or where it will be.
 #[derive(Clone, Debug)]

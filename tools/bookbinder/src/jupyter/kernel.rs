@@ -166,7 +166,7 @@ impl Jupyter {
         if set != self.profile(None)? {
             bail!(
                 "cells are compiled at another level than the course, and what they measure would be \
-                 slower; run `cargo run --release -- notebooks setup` without CARGO_PROFILE_RELEASE_OPT_LEVEL, or leave \
+                 slower; run `cargo run -- notebooks setup` without CARGO_PROFILE_RELEASE_OPT_LEVEL, or leave \
                  out --in-place"
             );
         }

@@ -30,7 +30,7 @@ impl Notebook {
             fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
         Self::parse(&text).with_context(|| {
             format!(
-                "{} is not a notebook; move it away and run `cargo run --release -- notebooks sync`",
+                "{} is not a notebook; move it away and run `cargo run -- notebooks sync`",
                 file.display()
             )
         })

@@ -64,7 +64,7 @@ impl Fixture {
         }
         let run = Run {
             experiment: "demo.rate".to_owned(),
-            command: "cargo run --release -- measure demo".to_owned(),
+            command: "cargo run -- measure demo".to_owned(),
             date: "2026-01-02T03:04:05Z".to_owned(),
             commit: "0123abc".to_owned(),
             budget: "full".to_owned(),

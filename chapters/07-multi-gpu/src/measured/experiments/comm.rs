@@ -96,7 +96,7 @@ impl Plan {
     fn by_mpi(&self, p: usize) -> std::result::Result<Vec<Timing>, String> {
         let program = mpi_bench().ok_or(
             "there is no program mpi_bench next to this one; build it with Open MPI: \
-             cargo build --release -p multi_gpu --features mpi",
+             cargo build -p multi_gpu --features mpi",
         )?;
         let output = tied(&mut Command::new("mpirun"))
             .args(["--allow-run-as-root", "--oversubscribe", "--timeout", "600"])

@@ -58,8 +58,7 @@ pub fn experiments() -> Vec<Experiment> {
 }
 
 /// Why there is nothing to measure.
-const NONE: &str =
-    "no language model was trained here; `cargo run --release -- train --model gpt` does";
+const NONE: &str = "no language model was trained here; `cargo run -- train --model gpt` does";
 
 /// The latest run of a language model in the course's `runs`, and the model.
 fn latest() -> Option<(PathBuf, (Model, Tokenizer))> {
