@@ -71,7 +71,7 @@ static TURN: Mutex<()> = Mutex::new(());
 /// ```
 /// use performance::memory::meter::Scope;
 /// let scope = Scope::begin();
-/// let numbers = vec![0.0_f32; 1000];
+/// let numbers = std::hint::black_box(vec![0.0_f32; 1000]);
 /// drop(numbers);
 /// assert!(scope.peak() >= 4000 && scope.now() < 4000);
 /// ```
