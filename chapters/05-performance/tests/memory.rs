@@ -17,10 +17,7 @@ use performance::{
         step::{Learner, batch, noise},
     },
 };
-use std::{
-    hint::black_box,
-    sync::{Mutex, PoisonError},
-};
+use std::sync::{Mutex, PoisonError};
 use training::{
     Model, cnn::Cnn, engine::Resident, linear::Linear, memory::bytes_of_a_picture, mlp::Mlp,
     model::Network, resnet::Resnet, rnn::Rnn, transformer::Transformer,
@@ -73,8 +70,8 @@ fn the_meter_counts_what_is_there() {
     alone(|| {
         let scope = Scope::begin();
         // The compiler leaves out what nobody looks at.
-        let one = black_box(vec![1_u8; 100_000]);
-        let mut two: Vec<u8> = black_box(vec![0; 200_000]); // comes zeroed
+        let one = std::hint::black_box(vec![1_u8; 100_000]);
+        let mut two: Vec<u8> = std::hint::black_box(vec![0; 200_000]); // comes zeroed
         assert!((299_000..301_000).contains(&scope.now()), "{}", scope.now());
         two.reserve_exact(300_000); // grows
         assert!((599_000..601_000).contains(&scope.now()), "{}", scope.now());

@@ -2,7 +2,12 @@
 
 use image::{GrayImage, Luma, imageops::FilterType};
 use lab::data::{self, DataSet, Source, Split, idx::write_images};
-use std::{path::Path, sync::LazyLock};
+use rayon::prelude::*;
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{LazyLock, Mutex},
+};
 use tempfile::TempDir;
 use training::{Classifier, Config, Model, Settings, Silent, picture, train_on};
 
@@ -184,9 +189,9 @@ fn an_image_of_an_idx_file_is_read_as_in_training_and_a_page_is_made_like_it() {
 
 /// What is around a digit changes what is read nowhere, or is said.
 fn nothing_sure_and_wrong(model: &Classifier, folder: &TempDir) {
-    let file = folder.path().join("page.png");
-    let mut counts = std::collections::BTreeMap::<String, [usize; 3]>::new();
-    for i in 0..20 {
+    let counts = Mutex::new(BTreeMap::<String, [usize; 3]>::new());
+    (0..20).into_par_iter().for_each(|i| {
+        let file = folder.path().join(format!("page-{i}.png"));
         let label = usize::from(DRAWN.test.labels[i]);
         let mut plain = None;
         for (name, page) in surroundings(DRAWN.test.image(i)) {
@@ -201,7 +206,7 @@ fn nothing_sure_and_wrong(model: &Classifier, folder: &TempDir) {
                     2
                 }
             };
-            counts.entry(name).or_default()[kind] += 1;
+            counts.lock().unwrap().entry(name).or_default()[kind] += 1;
         }
         let two = page(DRAWN.test.image(i), 160, (30, 30), [255, 20]);
         let other = |x, y| page(DRAWN.test.image(i + 1), 160, (x, y), [255, 20]);
@@ -219,7 +224,8 @@ fn nothing_sure_and_wrong(model: &Classifier, folder: &TempDir) {
             let said = said.expect_err(&format!("two digits at {x}, {y}: image {i}"));
             assert!(said.contains("one digit"), "{said}");
         }
-    }
+    });
+    let counts = counts.into_inner().unwrap();
     let [plain, _, missed] = counts["plain"];
     let near = |[right, _, wrong]: &[usize; 3]| *right + 4 >= plain && *wrong <= missed + 1;
     assert!(counts.values().all(near), "{counts:#?}");
