@@ -46,7 +46,7 @@ Examples:
   cargo run -- measure matmul         run the experiments of one chapter
   cargo run -- train --epochs 3       train the digit classifier
   cargo run -- predict digit.png      classify a digit in your image
-  cargo run -- generate --seed 7     what a language model writes
+  cargo run -- generate --seed 7      what a language model writes
   cargo run -- trace --model cnn      where a step takes its time
   cargo run -- plan --model vgg16     what a model needs, before it runs
   cargo run -- check                  the next exercise"

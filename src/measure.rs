@@ -29,7 +29,7 @@ Examples:
   cargo run -- measure matmul --budget full
   cargo run -- measure matmul.ladder       one experiment
   cargo run -- measure --peers=python3 backprop.race32
-                                                     next to PyTorch
+                                           next to PyTorch
   cargo run -- measure --list              what there is to measure
   cargo run -- measure --send              one file of your numbers, to send in")]
 pub struct Measure {
@@ -79,7 +79,7 @@ impl Measure {
         let chapters = chapters::all();
         if self.list {
             for experiment in chapters.iter().flat_map(|chapter| &chapter.experiments) {
-                say(&format!("{:24} {}", experiment.key, experiment.shows));
+                say(&format!("{:32} {}", experiment.key, experiment.shows));
             }
             return Ok(());
         }

@@ -19,7 +19,7 @@ Examples:
   cargo run -- serve --model runs/a --int8    the model of this run, its weights in 8 bits
   curl http://127.0.0.1:8000/generate -d '{\"prompt\": \"fn main() {\", \"tokens\": 50, \"seed\": 1}'
   curl -N http://127.0.0.1:8000/generate -d '{\"prompt\": \"use std\", \"stream\": true}'    token by token
-  curl http://127.0.0.1:8000/health                     what it is doing
+  curl http://127.0.0.1:8000/health           what it is doing
 
 The body of POST /generate: prompt, and if you like tokens, temperature, top_k, top_p, seed, stream. Requests that
 come at the same time share each step. One too many gets the status 503. Ctrl-C ends it; answers that are being made

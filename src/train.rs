@@ -42,18 +42,18 @@ Examples:
   cargo run -- train --model cnn           another model, by the recipe that suits it
   cargo run -- train --engine plain        the operations of chapter 4's pages (the default takes chapter 5's)
   cargo run -- train --model gpt --minutes 2
-                                                     a language model that writes Rust (chapter 9)
+                                           a language model that writes Rust (chapter 9)
   cargo run -- train --model cnn --precision bf16
-                                                     products of 16-bit numbers, forward and backward (chapter 6)
+                                           products of 16-bit numbers, forward and backward (chapter 6)
   cargo run -- train --limit 1000 --augment true --patience 5
-                                                     little data, and what helps against it
+                                           little data, and what helps against it
   cargo run -- train --resume              go on with the latest run
   cargo run -- train --replicas 4          four copies that train together, as threads (chapter 7)
   cargo run -- train --replicas 4 --processes
-                                                     the same as processes, with TCP between them
+                                           the same as processes, with TCP between them
   mpirun -n 4 target/debug/throughput train  the same by MPI, in a build with --features mpi
   THROUGHPUT_RANK=1 THROUGHPUT_RANKS=2 THROUGHPUT_HUB=192.168.0.7:7000 throughput train
-                                                     one process of two, on any machine; rank 0 waits at the hub
+                                           one process of two, on any machine; rank 0 waits at the hub
 
 Ctrl-C, SIGTERM and SIGHUP (without nohup) leave a checkpoint; a second one ends the program at once.
 The run's folder contains checkpoint, metrics.jsonl, curves.svg, model.safetensors and a file of events:

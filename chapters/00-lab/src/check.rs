@@ -142,7 +142,9 @@ fn hold(
     let (found, wanted) = (found.numbers(), wanted.numbers());
     assert_eq!(found.len(), wanted.len(), "{what}: how many numbers there are");
     for (at, (f, w)) in found.iter().zip(wanted).enumerate() {
-        if same((*f).into(), (*w).into()) {
+        // What is not finite has no distance from anything.
+        let [number, right]: [f64; 2] = [(*f).into(), (*w).into()];
+        if same(number, right) && right.is_finite() || number.to_bits() == right.to_bits() {
             continue;
         }
         let which = match columns {
@@ -169,8 +171,8 @@ pub fn all<L: Display, T: Debug + PartialEq>(cases: impl IntoIterator<Item = (L,
 /// As [`all`].
 #[track_caller]
 pub fn all_near<L: Display>(cases: impl IntoIterator<Item = (L, f64, f64)>) {
-    let is_off = |found: f64, wanted: f64| (found - wanted).abs() > 1e-9 || found.is_nan();
-    none(cases.into_iter().filter(|(_, found, wanted)| is_off(*found, *wanted)));
+    let is_near = |found: f64, wanted: f64| found == wanted || (found - wanted).abs() <= 1e-9;
+    none(cases.into_iter().filter(|(_, found, wanted)| !is_near(*found, *wanted)));
 }
 
 #[track_caller]
@@ -243,6 +245,8 @@ mod tests {
         assert_eq!(said(|| close(1.0, 2.0, 0.1, "the sum")), "the sum: 1.0, and not 2.0");
         assert!(said(|| same_bits(0.0, -0.0, "a sign")).contains("0.0, and not -0.0"));
         assert!(said(|| near(f64::NAN, 0.0, 1e9, "NaN")).contains("NaN, and not 0.0"));
+        close(f64::INFINITY, f64::INFINITY, 1.0, "no end");
+        assert!(said(|| close(1.0, f64::INFINITY, 1.0, "no end")).contains("1.0, and not inf"));
         assert!(said(|| near([1.0], [1.0; 2], 1.0, "short")).contains("short: how many numbers"));
     }
 
@@ -258,6 +262,7 @@ mod tests {
         assert_eq!(said(|| all([("one", 2, 2), ("two", 4, 5), ("three", 6, 7)])), wrong);
         all_near([("near", 1.0, 1.0 + 1e-10)]);
         assert!(said(|| all_near([("NaN", f64::NAN, 1.0)])).contains("NaN: NaN, and not 1.0"));
+        assert!(said(|| all_near([("NaN", 1.0, f64::NAN)])).contains("NaN: 1.0, and not NaN"));
     }
 
     #[test]

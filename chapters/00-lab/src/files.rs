@@ -22,7 +22,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 
 /// A file's text without the byte order mark that an editor may have put before it.
 pub fn unmarked(text: &str) -> &str {
-    text.trim_start_matches('\u{feff}')
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 /// SHA-256 of what a model file says about its model and of its weights, little-endian, in hexadecimal digits.

@@ -93,16 +93,22 @@ impl Folder {
         }
         let_large_writes_fail();
         fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
-        let lock = locked(path)?;
         let results = files::ALL.map(|name| path.join(name));
-        if start == Start::New && results.iter().any(|file| file.exists()) {
+        let more: Vec<_> = events::files(path).into_iter().chain([path.join(TOKENIZER)]).collect();
+        let there = |files: &[PathBuf]| files.iter().any(|file| file.exists());
+        // A tokenizer and events alone can be another program's: a run's folder has its lock.
+        if start == Start::New && there(&more) && !path.join(LOCK).exists() {
             return Err(Error::damaged(path, taken(path)));
         }
-        let files: Vec<_> = results.into_iter().chain([path.join(TOKENIZER)]).collect();
+        let lock = locked(path)?;
+        if start == Start::New && there(&results) {
+            return Err(Error::damaged(path, taken(path)));
+        }
+        let files: Vec<_> = results.into_iter().chain(more).collect();
         let mut old: Vec<_> =
             files.iter().map(|file| file.with_added_extension(files::PART)).collect();
         if start != Start::Resume {
-            old.extend(events::files(path).into_iter().chain(files));
+            old.extend(files);
         }
         for file in old.iter().filter(|file| file.exists()) {
             remove_file(file).map_err(|e| Error::io(file, e))?;
@@ -140,7 +146,7 @@ fn taken(folder: &Path) -> &'static str {
     if folder.join(CHECKPOINT).exists() {
         "this folder contains a run already; go on with it by --resume, or choose another folder with --run"
     } else {
-        "this folder contains what a run has left, without its checkpoint; choose another folder with --run"
+        "this folder contains what a run has left, or another program, without a checkpoint; choose another folder with --run"
     }
 }
 
@@ -179,6 +185,13 @@ mod tests {
         }
         let said = Folder::open(path, Start::Resume).unwrap_err().to_string();
         assert!(said.contains("leave out --resume"), "{said}");
+        // Without a lock they need not be of a run of ours, however often one tries.
+        Folder::open(path, Start::New).unwrap_err();
+        let said = Folder::open(path, Start::New).unwrap_err().to_string();
+        assert!(
+            said.contains("another program") && ours.iter().all(|name| path.join(name).exists())
+        );
+        fs::write(path.join(LOCK), b"").unwrap();
         Folder::open(path, Start::New).unwrap();
         assert!(ours.iter().all(|name| !path.join(name).exists()), "files of ours stay");
         assert!(path.join("notes.txt").exists(), "a file of the reader's is gone");

@@ -176,7 +176,11 @@ fn turned(bytes: &[u8]) -> Option<Orientation> {
     let number = |at: usize, bytes: usize| {
         let part = exif.get(at..at + bytes)?;
         let add = |sum: usize, byte: &u8| (sum << 8) | usize::from(*byte);
-        let big = exif.starts_with(b"MM");
+        let big = match exif.get(..2)? {
+            b"MM" => true,
+            b"II" => false,
+            _ => return None,
+        };
         Some(if big { part.iter().fold(0, add) } else { part.iter().rev().fold(0, add) })
     };
     let list = number(4, 4)?;
