@@ -171,7 +171,9 @@ pub fn all<L: Display, T: Debug + PartialEq>(cases: impl IntoIterator<Item = (L,
 /// As [`all`].
 #[track_caller]
 pub fn all_near<L: Display>(cases: impl IntoIterator<Item = (L, f64, f64)>) {
-    let is_near = |found: f64, wanted: f64| found == wanted || (found - wanted).abs() <= 1e-9;
+    let is_near = |found: f64, wanted: f64| {
+        found.to_bits() == wanted.to_bits() || (found - wanted).abs() <= 1e-9
+    };
     none(cases.into_iter().filter(|(_, found, wanted)| !is_near(*found, *wanted)));
 }
 
