@@ -394,7 +394,7 @@ mod tests {
             ("--model vgg16 --batch 1 --card 1GiB", &["neither does a single image"]),
             ("--buy --model vgg16 --batch 64", &["H100"]),
             ("--buy --model vgg16 --batch 64 --only t4 --hours 0.001", &["hours, more than"]),
-            ("--buy --reader laptop", &[""]),
+            ("--buy --reader laptop", &[]),
             ("--model gpt-7b --batch 64 --card h100 --cards 8", &["best split", "runner-up"]),
             ("--model mlp --batch 32 --card 24GiB --cards 4", &["1 of 4 cards", "24.0 GiB"]),
             // A transformer alone is also planned for.

@@ -82,7 +82,7 @@ pub fn pairs<A: Clone, B>(
 /// If one is not: with its index, where there are several.
 #[track_caller]
 pub fn near(found: impl Numbers, wanted: impl Numbers, within: f64, what: impl Display) {
-    hold(&found, &wanted, None, &what, |found, wanted| (found - wanted).abs() <= within);
+    hold(&found, &wanted, None, &what, |_| within);
 }
 
 /// As [`near`] for a matrix row by row.
@@ -97,8 +97,7 @@ pub fn near_rows(
     within: f64,
     what: impl Display,
 ) {
-    let same = |found: f64, wanted: f64| (found - wanted).abs() <= within;
-    hold(&found, &wanted, Some(columns), &what, same);
+    hold(&found, &wanted, Some(columns), &what, |_| within);
 }
 
 /// Each number is off by at most this fraction of the wanted one.
@@ -107,9 +106,7 @@ pub fn near_rows(
 /// As [`near`].
 #[track_caller]
 pub fn close(found: impl Numbers, wanted: impl Numbers, fraction: f64, what: impl Display) {
-    hold(&found, &wanted, None, &what, |found, wanted| {
-        (found - wanted).abs() <= fraction * wanted.abs()
-    });
+    hold(&found, &wanted, None, &what, |wanted| fraction * wanted.abs());
 }
 
 /// Each number is off by at most this fraction of the wanted one, or of 1 where that is less.
@@ -118,8 +115,7 @@ pub fn close(found: impl Numbers, wanted: impl Numbers, fraction: f64, what: imp
 /// As [`near`].
 #[track_caller]
 pub fn about(found: impl Numbers, wanted: impl Numbers, fraction: f64, what: impl Display) {
-    let within = |wanted: f64| fraction * wanted.abs().max(1.0);
-    hold(&found, &wanted, None, &what, |found, wanted| (found - wanted).abs() <= within(wanted));
+    hold(&found, &wanted, None, &what, |wanted| fraction * wanted.abs().max(1.0));
 }
 
 /// Each number has the bits of the wanted one.
@@ -128,7 +124,14 @@ pub fn about(found: impl Numbers, wanted: impl Numbers, fraction: f64, what: imp
 /// As [`near`].
 #[track_caller]
 pub fn same_bits(found: impl Numbers, wanted: impl Numbers, what: impl Display) {
-    hold(&found, &wanted, None, &what, |found, wanted| found.to_bits() == wanted.to_bits());
+    hold(&found, &wanted, None, &what, |_| f64::NAN);
+}
+
+/// Whether a number is this far from the wanted one at most. It always is if it has the same bits, and only then where the
+/// wanted one is not finite, which has no distance from anything, or the distance is not a number.
+fn is_within(found: f64, wanted: f64, distance: f64) -> bool {
+    let near = wanted.is_finite() && (found - wanted).abs() <= distance;
+    near || found.to_bits() == wanted.to_bits()
 }
 
 #[track_caller]
@@ -137,14 +140,13 @@ fn hold(
     wanted: &impl Numbers,
     columns: Option<usize>,
     what: &dyn Display,
-    same: impl Fn(f64, f64) -> bool,
+    within: impl Fn(f64) -> f64,
 ) {
     let (found, wanted) = (found.numbers(), wanted.numbers());
     assert_eq!(found.len(), wanted.len(), "{what}: how many numbers there are");
     for (at, (f, w)) in found.iter().zip(wanted).enumerate() {
-        // What is not finite has no distance from anything.
-        let [number, right]: [f64; 2] = [(*f).into(), (*w).into()];
-        if same(number, right) && right.is_finite() || number.to_bits() == right.to_bits() {
+        let (number, right) = ((*f).into(), (*w).into());
+        if is_within(number, right, within(right)) {
             continue;
         }
         let which = match columns {
@@ -171,10 +173,7 @@ pub fn all<L: Display, T: Debug + PartialEq>(cases: impl IntoIterator<Item = (L,
 /// As [`all`].
 #[track_caller]
 pub fn all_near<L: Display>(cases: impl IntoIterator<Item = (L, f64, f64)>) {
-    let is_near = |found: f64, wanted: f64| {
-        found.to_bits() == wanted.to_bits() || (found - wanted).abs() <= 1e-9
-    };
-    none(cases.into_iter().filter(|(_, found, wanted)| !is_near(*found, *wanted)));
+    none(cases.into_iter().filter(|(_, found, wanted)| !is_within(*found, *wanted, 1e-9)));
 }
 
 #[track_caller]

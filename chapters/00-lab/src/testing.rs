@@ -366,17 +366,18 @@ pub fn are_drawn_in_the_book(chapter: &Chapter) {
     let chapters = empty.iter_mut().flat_map(|machine| machine.chapters.values_mut());
     let runs = chapters.flat_map(|chapter| &mut chapter.runs);
     runs.for_each(|run| run.values.clear());
+    let hold = |key: &str, is_there: &dyn Fn(&Records) -> bool, drawn: &dyn Fn(&Records)| {
+        let with = machines.iter().filter(|records| is_there(records));
+        assert!(with.map(drawn).count() > 0, "{key}: no machine has what it needs");
+        assert!(!empty.iter().any(is_there), "{key}");
+    };
     for figure in &chapter.figures {
-        let with = machines.iter().filter(|records| (figure.draw)(records).is_ok());
-        let drawn = with.map(|records| are_drawn(slice::from_ref(figure), &[], records)).count();
-        assert!(drawn > 0, "{}: no machine has what it needs", figure.key);
-        assert!(empty.iter().all(|records| (figure.draw)(records).is_err()), "{}", figure.key);
+        let drawn = |records: &Records| are_drawn(slice::from_ref(figure), &[], records);
+        hold(figure.key, &|records| (figure.draw)(records).is_ok(), &drawn);
     }
     for table in &chapter.tables {
-        let with = machines.iter().filter(|records| (table.make)(records).is_ok());
-        let made = with.map(|records| are_drawn(&[], slice::from_ref(table), records)).count();
-        assert!(made > 0, "{}: no machine has what it needs", table.key);
-        assert!(empty.iter().all(|records| (table.make)(records).is_err()), "{}", table.key);
+        let made = |records: &Records| are_drawn(&[], slice::from_ref(table), records);
+        hold(table.key, &|records| (table.make)(records).is_ok(), &made);
     }
 }
 

@@ -57,7 +57,9 @@ pub fn notebook_profile<'c>(
     let mut packages = dev.get("package").and_then(Value::as_table).cloned().unwrap_or_default();
     let mut set = |name: &str, key: &str, value: Value| {
         let settings = packages.entry(name).or_insert_with(|| Table::new().into());
-        settings.as_table_mut().map(|settings| settings.entry(key).or_insert(value).clone())
+        if let Some(settings) = settings.as_table_mut() {
+            settings.entry(key).or_insert(value);
+        }
     };
     for chapter in chapters {
         set(chapter, "opt-level", own.clone());
