@@ -193,6 +193,9 @@ impl Settings {
 /// the spread between seeds would not hide.
 pub const DEFAULT_BATCH: usize = 128;
 
+/// More images than MNIST has are no larger batch, and the memory for them is asked for before the first step.
+pub const LARGEST_BATCH: usize = 65_536;
+
 impl Settings {
     /// Refuses choices that can't work.
     ///
@@ -207,6 +210,9 @@ impl Settings {
         ];
         if let Some((flag, _)) = zero.iter().find(|(_, value)| *value == 0) {
             return Err(Error::Config(format!("{flag} must be at least 1")));
+        }
+        if self.batch > LARGEST_BATCH {
+            return Err(Error::Config(format!("--batch must be at most {LARGEST_BATCH}")));
         }
         if !(self.lr.is_finite() && self.lr > 0.0) {
             return Err(Error::Config(format!(
@@ -254,6 +260,7 @@ mod tests {
         let bad = [
             (Settings { epochs: 0, ..good.clone() }, "--epochs"),
             (Settings { batch: 0, ..good.clone() }, "--batch"),
+            (Settings { batch: LARGEST_BATCH + 1, ..good.clone() }, "--batch"),
             (Settings { limit: Some(0), ..good.clone() }, "--limit"),
             (Settings { lr: f64::NAN, ..good.clone() }, "--lr"),
             (Settings { lr: -1.0, ..good.clone() }, "--lr"),
