@@ -4,7 +4,7 @@ use crate::train::Train;
 use anyhow::{Result, bail};
 use clap::Args;
 use cpu_gpu::gpu::{Devices, devices};
-use lab::out::say;
+use lab::{files::typed, out::say};
 use language_model::{
     corpus::Corpus,
     product::Numbers,
@@ -122,7 +122,7 @@ fn device(asked: Option<&str>, on_cores: bool, there: &Devices) -> Result<Option
 /// Trains, and says what came of it in the last lines.
 pub fn train(job: &Job, stop: &mut dyn FnMut() -> bool) -> Result<()> {
     let Outcome { flow, step, tokens, points } = run(job, true, stop)?;
-    let folder = job.folder.display();
+    let folder = typed(&job.folder);
     if flow == Flow::Stopped {
         // Others add up in another order: other bits.
         let others = match (&job.device, job.replicas) {

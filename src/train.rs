@@ -7,7 +7,9 @@ use crate::{
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, value_parser};
 use lab::{
-    Device, data, limits,
+    Device, data,
+    files::typed,
+    limits,
     machine::warn_if_unoptimised,
     names,
     out::say,
@@ -277,6 +279,15 @@ impl Train {
     /// [`Train::train`], alone or as one of many.
     fn train_by(self, launcher: Option<&Launcher>, data: Option<PathBuf>) -> Result<Outcome> {
         let quiet = self.quiet;
+        // What a run's settings do not say.
+        let others = [
+            self.device.as_ref().map(|device| format!(" --device {device}")),
+            self.replicas.map(|replicas| format!(" --replicas {replicas}")),
+            self.processes.then(|| " --processes".to_owned()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect::<String>();
         let mut config = self.config(data, Path::new(RUNS))?;
         let options = data::Options { folder: config.data.clone(), ..data::Options::default() };
         let data = data::load(&options)?;
@@ -304,8 +315,8 @@ impl Train {
         let folder = outcome.run.as_deref().unwrap_or(Path::new("."));
         if let Some((epoch, step)) = outcome.stopped {
             bail!(
-                "stopped after step {step} of epoch {epoch}; go on with: cargo run -- train --resume --run {}",
-                folder.display()
+                "stopped after step {step} of epoch {epoch}; go on with: cargo run -- train --resume --run {}{others}",
+                typed(folder)
             );
         }
         stop::no_more_steps();

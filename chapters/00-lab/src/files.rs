@@ -25,6 +25,13 @@ pub fn unmarked(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
+/// A path as a person types it after a command: in quotes if a shell would take it apart.
+pub fn typed(path: &Path) -> String {
+    let path = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/\\:._-+,@~".contains(c);
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
 /// SHA-256 of what a model file says about its model and of its weights, little-endian, in hexadecimal digits.
 pub fn check_sum(said: &[&str], weights: &[f32]) -> String {
     let mut sha = Sha256::new();
@@ -54,6 +61,18 @@ pub fn with_metadata(file: &[u8], about: &BTreeMap<&str, String>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_can_be_pasted_after_a_command() {
+        for (path, text) in [
+            ("runs/2025-01-31T12-00-00-mlp", "runs/2025-01-31T12-00-00-mlp"),
+            ("C:\\runs\\größe", "C:\\runs\\größe"),
+            ("my runs/a", "'my runs/a'"),
+            ("it's $5", r"'it'\''s $5'"),
+        ] {
+            assert_eq!(typed(Path::new(path)), text);
+        }
+    }
 
     #[cfg(unix)]
     #[test]
