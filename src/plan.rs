@@ -12,7 +12,10 @@ use hardware::{
     job::Job,
     readers::Reader,
 };
-use lab::{Unit, files::unmarked};
+use lab::{
+    Unit,
+    files::{open_regular, unmarked},
+};
 use multi_gpu::plan::{
     cards::{self, Card},
     model::{Precision, Transformer, Workload},
@@ -20,7 +23,7 @@ use multi_gpu::plan::{
     search::{self, Question},
 };
 use serde_json::{Value, json};
-use std::{fmt::Write as _, fs, path::Path};
+use std::{fmt::Write as _, io, path::Path};
 
 /// The options of `plan`.
 #[derive(Args)]
@@ -356,7 +359,9 @@ fn description(name: &str) -> Result<Option<String>> {
     if path.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("json")) {
         return Ok(None);
     }
-    let text = fs::read_to_string(path).with_context(|| format!("{name} can't be read"))?;
+    let text = open_regular(path)
+        .and_then(io::read_to_string)
+        .with_context(|| format!("{name} can't be read"))?;
     Ok(Some(unmarked(&text).to_owned()))
 }
 
@@ -470,7 +475,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mine.json");
         let of = |description: &str| {
-            fs::write(&path, description).unwrap();
+            std::fs::write(&path, description).unwrap();
             plan(&format!("--batch 4 --model {}", path.display()))
         };
         let layers = r#"{"name": "mine", "input": [4], "layers": [{"dense": {"units": 3}}]}"#;
