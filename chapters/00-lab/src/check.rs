@@ -199,12 +199,12 @@ pub fn done<T, E: Display>(result: std::result::Result<T, E>, what: impl Display
 ///
 /// # Errors
 /// As [`Results::of`].
-pub fn yours_over(results: &Results, ours: &str) -> Result<String> {
+pub fn yours_over(results: &Results, ours: &str, more: &str) -> Result<String> {
     let time =
         |name| -> Result<String> { Ok(Unit::Seconds.format(results.samples(name)?.median())) };
     let (ratio, yours, theirs) = (results.ratio(ours, "yours")?, time("yours")?, time(ours)?);
     let (low, high) = ratio.spread();
-    Ok(format!("{:.2} ({low:.2} to {high:.2}; yours {yours}, ours {theirs}", ratio.median()))
+    Ok(format!("{:.2} ({low:.2} to {high:.2}; yours {yours}, ours {theirs}{more})", ratio.median()))
 }
 
 /// What must be there.
@@ -271,8 +271,8 @@ mod tests {
         let mut race = crate::Race::new();
         race.turn("ours", |turn| Ok([1.0, 2.0][turn]));
         race.turn("yours", |_| Ok(0.5));
-        let told = yours_over(&race.rounds(2)?, "ours")?;
-        assert_eq!(told, "3.00 (2.50 to 3.50; yours 500 ms, ours 1.50 s");
+        let told = yours_over(&race.rounds(2)?, "ours", ", alone")?;
+        assert_eq!(told, "3.00 (2.50 to 3.50; yours 500 ms, ours 1.50 s, alone)");
         Ok(())
     }
 

@@ -108,8 +108,8 @@ fn race() -> lab::Result<()> {
     holds(&[1000.0, 0.0, -1000.0], &[0], 3, "1000, 0 and -1000");
     let mut line = "loss-race, yours over ours:".to_owned();
     for shape @ [rows, classes] in [[128, 10], [4096, 10], [64, 32_000]] {
-        let told = yours_over(&turns(shape)?, "ours")?;
-        line += &format!(" {rows}x{classes} {told}),");
+        let told = yours_over(&turns(shape)?, "ours", "")?;
+        line += &format!(" {rows}x{classes} {told},");
     }
     println!("{}", line.trim_end_matches(','));
     Ok(())

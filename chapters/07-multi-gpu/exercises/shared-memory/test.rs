@@ -148,7 +148,7 @@ fn race() -> lab::Result<()> {
         let ways = Algorithm::ALL.map(Algorithm::name);
         let best = ways.into_iter().min_by(|one, other| time(one).total_cmp(&time(other)));
         let way = best.unwrap_or_default();
-        line += &format!(" {name} {}, {way}),", yours_over(&results, way)?);
+        line += &format!(" {name} {},", yours_over(&results, way, &format!(", {way}"))?);
     }
     println!("{}", line.trim_end_matches(','));
     Ok(())
