@@ -2,7 +2,10 @@
 //! memory is one sentence. Each is tried on real processes.
 
 use crate::{command, root};
-use lab::testing::put;
+use lab::{
+    data::{drawn::drawn, idx},
+    testing::put,
+};
 use language_model::{
     Config, Model, Tokenizer,
     generate::{Decoder, Sampling, Stop, generate},
@@ -46,6 +49,7 @@ impl Running {
         let mut command = command(&words, at);
         command
             .env("CARGO", at.join("cargo"))
+            .env("MNIST_DIR", at.join("digits"))
             .stdout(writer.try_clone().unwrap())
             .stderr(writer)
             .process_group(0);
@@ -115,11 +119,22 @@ impl Drop for Running {
     }
 }
 
-/// A folder with a language model, an exercise's `cargo` that never ends, and what `open` needs of a course.
+/// A folder with digits, a language model, an exercise's `cargo` that never ends, and what `open` needs of a course.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     put(folder.path(), "book/book.toml", "");
+    // Few, for each command reads them.
+    let digits = drawn(600, 100, 0);
+    for (name, split) in [("train", &digits.train), ("t10k", &digits.test)] {
+        let images = idx::write_images(&split.images, split.rows, split.cols);
+        put(folder.path(), &format!("digits/{name}-images-idx3-ubyte"), images);
+        put(
+            folder.path(),
+            &format!("digits/{name}-labels-idx1-ubyte"),
+            idx::write_labels(&split.labels),
+        );
+    }
     fs::create_dir(at("model")).unwrap();
     let tokenizer = Tokenizer::train(&[b"fn main() {}\n"], 257).unwrap();
     let vocabulary = tokenizer.vocabulary();
@@ -255,7 +270,7 @@ fn limited(
 ) -> std::process::Output {
     let words: Vec<&str> = words.split_whitespace().collect();
     let mut command = command(&words, at);
-    command.env("CARGO", "false");
+    command.env("CARGO", "false").env("MNIST_DIR", at.join("digits"));
     // SAFETY: a system call without arguments.
     if unsafe { libc::geteuid() } == 0 {
         command.uid(NOBODY).gid(NOBODY);
