@@ -83,7 +83,9 @@ impl Mistake {
     }
 }
 
-/// The job: a sum of squares.
+/// The job: a sum of squares. Inlined into what times it, in whichever part of the crate that is: only there can the
+/// compiler see that nobody uses the sum.
+#[inline]
 fn squares(numbers: &[f32]) -> f32 {
     numbers.iter().map(|x| x * x).sum()
 }

@@ -275,7 +275,7 @@ impl Traffic {
                         *sum += x;
                     }
                 }
-                black_box(sums);
+                black_box(sums.iter().sum::<f64>());
             }
             Self::Copy => a.copy_from_slice(b),
             Self::Triad => {
