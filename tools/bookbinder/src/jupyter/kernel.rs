@@ -50,7 +50,7 @@ impl Jupyter {
             .arg("--target-dir")
             .arg(&build)
             .env_remove("RUSTFLAGS")
-            // It hands cells to the compiler, and waits: optimised further it takes half again as long to build.
+            // It hands cells to the compiler, and waits. At level 0 it is three times as slow.
             .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
             .env("CARGO_PROFILE_RELEASE_LTO", "off");
         let mut done = before;
