@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use std::{mem::MaybeUninit, ops::Range, slice};
 
 /// The most numbers of a vector: what a gradient of the outputs needs behind its last one.
-const SLACK: usize = 16;
+pub const SLACK: usize = 16;
 
 /// Lines of sums, sums of a line, and vectors of each: what a kernel keeps in registers.
 type Tile = (usize, usize, usize);
@@ -224,10 +224,13 @@ fn kernels(level: Level, unit: bool) -> &'static [(Tile, Kernel)] {
 
 /// A tile in its place: the first sum of a line, the first column, and what computes it.
 #[derive(Clone, Copy, Debug)]
-struct Placed {
-    sum: usize,
-    col: usize,
-    tile: Tile,
+pub struct Placed {
+    /// Its first sum of a line.
+    pub sum: usize,
+    /// Its first column.
+    pub col: usize,
+    /// Lines of sums, sums of a line, and vectors of each.
+    pub tile: Tile,
     kernel: Kernel,
 }
 
@@ -260,7 +263,7 @@ fn strip(
 
 /// Cuts lines of so many sums and columns into tiles, as cheap as can be. Without `unit` a sum may be computed twice: a tile
 /// may begin before the one before it ends.
-fn placed(level: Level, lines: usize, line: usize, cols: usize, unit: bool) -> Vec<Placed> {
+pub fn placed(level: Level, lines: usize, line: usize, cols: usize, unit: bool) -> Vec<Placed> {
     let (lanes, kernels) = (lanes(level), kernels(level, unit));
     let mut widths: Vec<usize> = kernels.iter().map(|((_, rx, _), _)| *rx).collect();
     widths.sort_unstable();
@@ -296,7 +299,7 @@ fn placed(level: Level, lines: usize, line: usize, cols: usize, unit: bool) -> V
 }
 
 /// Numbers in a vector of a level.
-fn lanes(level: Level) -> usize {
+pub fn lanes(level: Level) -> usize {
     match level {
         Level::Portable => 4,
         Level::Avx2 => 8,
@@ -307,13 +310,18 @@ fn lanes(level: Level) -> usize {
 /// A convolution of images of one size: outputs of `h`×`w` pixels and `co` channels, filters of `k`×`k` pixels and `ci`
 /// channels, and images of (h+k−1)×(w+k−1) pixels, their border of zeros included.
 #[derive(Clone, Debug)]
-struct Direct {
+pub struct Direct {
     level: Level,
-    h: usize,
-    w: usize,
-    ci: usize,
-    co: usize,
-    k: usize,
+    /// Lines of an output.
+    pub h: usize,
+    /// Pixels of its lines.
+    pub w: usize,
+    /// Channels of an image.
+    pub ci: usize,
+    /// Channels of an output.
+    pub co: usize,
+    /// The side of a filter.
+    pub k: usize,
     /// Lines of zeros above and below the image: their terms are left out.
     border: usize,
     /// The tiles of a line of the output, and of the filters.
@@ -322,16 +330,17 @@ struct Direct {
 }
 
 impl Direct {
-    /// For outputs of these sides, with this CPU's widest vectors. `channels` are those of the image and the outputs.
-    fn new(sides: (usize, usize), channels: (usize, usize), (k, border): (usize, usize)) -> Self {
-        Self::on(Level::best(), sides, channels, (k, border))
+    /// For outputs of these sides, with this CPU's widest vectors. `channels` are those of the image and the outputs, and
+    /// `filter` is its side and the border of zeros.
+    pub fn new(sides: (usize, usize), channels: (usize, usize), filter: (usize, usize)) -> Self {
+        Self::on(Level::best(), sides, channels, filter)
     }
 
     /// The same with the vectors of a level.
     ///
     /// # Panics
     /// If this CPU does not have it.
-    fn on(
+    pub fn on(
         level: Level,
         (h, w): (usize, usize),
         (ci, co): (usize, usize),
@@ -344,22 +353,22 @@ impl Direct {
     }
 
     /// Numbers of an image with its border.
-    fn image(&self) -> usize {
+    pub fn image(&self) -> usize {
         (self.h + self.k - 1) * self.line()
     }
 
     /// Numbers of its outputs.
-    fn output(&self) -> usize {
+    pub fn output(&self) -> usize {
         self.h * self.w * self.co
     }
 
     /// Numbers of the filters: (k, k, ci, co).
-    fn numbers(&self) -> usize {
+    pub fn numbers(&self) -> usize {
         self.k * self.k * self.ci * self.co
     }
 
     /// Numbers of a line of the image.
-    fn line(&self) -> usize {
+    pub fn line(&self) -> usize {
         (self.w + self.k - 1) * self.ci
     }
 
@@ -369,7 +378,7 @@ impl Direct {
     }
 
     /// What is added for each filter, if anything, and the filters, in whole vectors.
-    fn pack(&self, filters: &[f32], bias: Option<&[f32]>) -> Vec<f32> {
+    pub fn pack(&self, filters: &[f32], bias: Option<&[f32]>) -> Vec<f32> {
         assert_eq!(filters.len(), self.numbers(), "filters of another size");
         let columns = self.columns();
         let mut packed = vec![0.0; (1 + self.k * self.k * self.ci) * columns];
@@ -390,7 +399,7 @@ impl Direct {
     ///
     /// # Panics
     /// If a length is not the convolution's.
-    fn forward(&self, outputs: &mut [f32], image: &[f32], packed: &[f32]) {
+    pub fn forward(&self, outputs: &mut [f32], image: &[f32], packed: &[f32]) {
         let columns = self.columns();
         assert!(outputs.len() == self.output() && image.len() == self.image());
         assert_eq!(packed.len(), (1 + self.k * self.k * self.ci) * columns);
@@ -433,7 +442,7 @@ impl Direct {
     ///
     /// # Panics
     /// If a length is not the convolution's.
-    fn filters_backward(&self, gradient: &mut [f32], image: &[f32], up: &[f32]) {
+    pub fn filters_backward(&self, gradient: &mut [f32], image: &[f32], up: &[f32]) {
         assert!(gradient.len() == self.numbers() && image.len() == self.image());
         // A tile's last vector may begin at the last column.
         assert_eq!(up.len(), self.output() + SLACK);
@@ -466,7 +475,7 @@ impl Direct {
 }
 
 /// Filters for the gradient of the image: turned by half a circle, with their inputs and outputs exchanged.
-fn flipped(filters: &[f32], (ci, co): (usize, usize)) -> Vec<f32> {
+pub fn flipped(filters: &[f32], (ci, co): (usize, usize)) -> Vec<f32> {
     let mut flipped = vec![0.0; filters.len()];
     let places = flipped.chunks_exact_mut(ci * co);
     for (to, from) in places.zip(filters.chunks_exact(ci * co).rev()) {
@@ -479,7 +488,7 @@ fn flipped(filters: &[f32], (ci, co): (usize, usize)) -> Vec<f32> {
 
 /// Copies an image of rows of `line` numbers into the middle of one with `pad` more rows above and below, and `side` more
 /// numbers left and right. The border stays as it is. Without one, the image itself is returned.
-fn bordered<'a>(
+pub fn bordered<'a>(
     room: &'a mut [f32],
     image: &'a [f32],
     line: usize,
@@ -612,125 +621,5 @@ impl Convolution {
             add(&mut sum, part);
         }
         sum
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use backprop::check::{error, wide};
-    use lab::random::numbers;
-
-    /// Calls `of` with the places of each term: in the outputs, the image and the filters.
-    fn terms(d: &Direct, mut of: impl FnMut(usize, usize, usize)) {
-        for (y, x) in (0..d.h * d.w).map(|at| (at / d.w, at % d.w)) {
-            for row in 0..d.k * d.k * d.ci {
-                let (ky, rest) = (row / (d.k * d.ci), row % (d.k * d.ci));
-                for co in 0..d.co {
-                    let image = (y + ky) * d.line() + x * d.ci + rest;
-                    of((y * d.w + x) * d.co + co, image, row * d.co + co);
-                }
-            }
-        }
-    }
-
-    fn right(size: (usize, usize), channels: (usize, usize), k: usize) {
-        for level in Level::ALL.into_iter().filter(|level| level.available()) {
-            let d = Direct::on(level, size, channels, (k, 0));
-            let (image, filters) = (numbers(d.image(), 1), numbers(d.numbers(), 2));
-            let (bias, mut up) = (numbers(d.co, 3), numbers(d.output(), 4));
-            let mut wanted: Vec<f64> =
-                (0..d.output()).map(|at| f64::from(bias[at % d.co])).collect();
-            let (mut dw, mut dx) = (vec![1.0_f64; d.numbers()], vec![0.0_f64; d.image()]);
-            terms(&d, |out, x, w| {
-                let [number, filter, g] = [image[x], filters[w], up[out]].map(f64::from);
-                wanted[out] += number * filter;
-                dw[w] += number * g;
-                dx[x] += filter * g;
-            });
-            let what = format!("{}: {size:?}, {channels:?}, {k}", level.name());
-            let mut out = vec![f32::NAN; d.output()];
-            d.forward(&mut out, &image, &d.pack(&filters, Some(&bias)));
-            assert!(error(&wide(&out), &wanted) < 1e-5, "{what}");
-
-            up.resize(d.output() + SLACK, f32::NAN);
-            let mut got = vec![1.0; d.numbers()];
-            d.filters_backward(&mut got, &image, &up);
-            assert!(error(&wide(&got), &dw) < 1e-5, "{what}: filters");
-
-            let (h, w) = (d.h + k - 1, d.w + k - 1);
-            let back = Direct::on(level, (h, w), (d.co, d.ci), (k, k - 1));
-            let mut around = vec![0.0; back.image()];
-            let (line, border) = (d.w * d.co, (k - 1, (k - 1) * d.co));
-            let around = bordered(&mut around, &up[..d.output()], line, border);
-            let mut got = vec![f32::NAN; d.image()];
-            back.forward(&mut got, around, &back.pack(&flipped(&filters, channels), None));
-            assert!(error(&wide(&got), &dx) < 1e-5, "{what}: image");
-        }
-    }
-
-    #[test]
-    fn is_the_convolution_of_the_definition_both_ways_on_every_level() {
-        right((28, 28), (1, 16), 5);
-        right((10, 10), (16, 32), 5);
-        right((14, 14), (24, 24), 3);
-        right((7, 7), (48, 48), 3);
-        right((7, 7), (24, 48), 1);
-        right((28, 28), (1, 24), 3);
-        right((1, 1), (1, 1), 1);
-        right((2, 13), (3, 5), 3);
-        right((5, 3), (2, 70), 2);
-        right((3, 29), (1, 33), 4);
-    }
-
-    #[test]
-    #[should_panic(expected = "outputs.len()")]
-    fn another_length_is_refused() {
-        let direct = Direct::new((2, 2), (1, 1), (1, 0));
-        direct.forward(&mut [0.0; 3], &[0.0; 4], &direct.pack(&[1.0], None));
-    }
-
-    #[test]
-    fn lines_are_cut_without_a_rest() {
-        for (lines, line, cols, unit) in [
-            (1, 28, 16, false),
-            (1, 14, 24, false),
-            (1, 7, 48, false),
-            (5, 5, 16, true),
-            (3, 72, 24, true),
-            (3, 144, 48, true),
-        ] {
-            for level in [Level::Avx2, Level::Avx512] {
-                let placed = placed(level, lines, line, cols, unit);
-                let sums = placed.iter().map(|Placed { tile: (_, sums, n), .. }| sums * n);
-                let vectors = cols.div_ceil(lanes(level));
-                assert_eq!(sums.sum::<usize>(), line * vectors, "{}: {line}, {cols}", level.name());
-                // Twelve sums, three vectors and a number would be all sixteen registers of AVX2, and one is stored each time.
-                let registers = |&Placed { tile: (ry, rx, n), .. }: &Placed| ry * rx * n + n + 1;
-                assert!(level == Level::Avx512 || placed.iter().all(|p| registers(p) < 16));
-            }
-        }
-    }
-
-    #[test]
-    fn each_sum_is_in_a_tile() {
-        for level in Level::ALL {
-            for (line, cols) in [(1, 1), (7, 48), (28, 24), (13, 70), (80, 32), (5, 16)] {
-                for unit in [true, false] {
-                    let mut times = vec![0; line * cols];
-                    for Placed { sum, col, tile: (_, sums, vectors), .. } in
-                        placed(level, 1, line, cols, unit)
-                    {
-                        for sum in sum..sum + sums {
-                            for col in col..cols.min(col + vectors * lanes(level)) {
-                                times[sum * cols + col] += 1;
-                            }
-                        }
-                    }
-                    let once = |times: &i32| *times == 1 || !unit && *times > 0;
-                    assert!(times.iter().all(once), "{}: {line}, {cols}", level.name());
-                }
-            }
-        }
     }
 }

@@ -3,7 +3,7 @@
 pub mod command;
 pub mod compare;
 pub mod input;
-mod lanes;
+pub mod lanes;
 pub mod memory;
 pub mod profile;
 pub mod timeline;

@@ -1,7 +1,71 @@
-//! The chapter's kernels through NVIDIA's compilers, and its figures from records.
+//! The chapter from outside, by part; its kernels through NVIDIA's compilers, and its figures from records.
 
+mod compare {
+    mod convolution;
+}
 mod cuda_compile;
+mod engine {
+    mod direct;
+    mod encoder;
+    mod fast {
+        mod learner;
+    }
+    mod ladder;
+    mod layer;
+    mod maps;
+    mod mask;
+    mod networks;
+    mod normed;
+    mod rows;
+    mod store;
+    mod update;
+}
+mod gpu {
+    mod check;
+    mod fused;
+    mod graph;
+    mod overlap;
+    mod product;
+    mod step;
+    mod timeline;
+    mod twin;
+}
+mod input {
+    mod decode;
+    mod gpu;
+    mod pieces;
+    mod prefetch;
+    mod store;
+    mod stream;
+}
+mod measured {
+    mod experiments {
+        mod command;
+        mod compare;
+        mod engine;
+        mod gpu;
+        pub mod profile;
+        mod pytorch;
+        pub mod timeline;
+    }
+    mod figures {
+        mod lanes;
+        mod profile;
+        mod timeline;
+    }
+}
+mod memory {
+    mod accumulate;
+    mod limit;
+    mod predict;
+    mod recompute;
+}
 mod memory_pictures;
+mod profile {
+    mod cost;
+    mod report;
+    mod trace;
+}
 
 // Chapter 2's, for tests alone.
 #[allow(dead_code, reason = "chapter 2 uses all of it")]

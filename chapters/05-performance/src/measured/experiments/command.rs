@@ -50,15 +50,19 @@ pub fn experiments() -> Vec<Experiment> {
 
 /// What a whole command came to.
 #[derive(Clone, Debug)]
-struct Whole {
-    seconds: f64,
-    around: f64,
-    accuracy: f64,
+pub struct Whole {
+    /// Seconds from its start to its end.
+    pub seconds: f64,
+    /// Those outside of the epochs.
+    pub around: f64,
+    /// The share of the test images that it then reads.
+    pub accuracy: f64,
     version: String,
 }
 
 impl Whole {
-    fn of(seconds: f64, epochs: Answer) -> Self {
+    /// That took so long, with these epochs in it.
+    pub fn of(seconds: f64, epochs: Answer) -> Self {
         let around = seconds - epochs.seconds.iter().sum::<f64>();
         Self { seconds, around, accuracy: epochs.accuracy, version: epochs.framework }
     }
@@ -74,7 +78,10 @@ fn ours(program: &Path, model: Model, seed: usize, data: Option<&Path>) -> Resul
 }
 
 /// PyTorch's program for the model: it starts, trains once by the same recipe, and ends.
-fn pytorch(model: Model, nhwc: bool, seed: usize, source: &Source) -> Result<Whole> {
+///
+/// # Errors
+/// A message if PyTorch does not take part or fails.
+pub fn pytorch(model: Model, nhwc: bool, seed: usize, source: &Source) -> Result<Whole> {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_models.py");
     let Settings { batch, epochs, augment, .. } = Settings::of(model);
     let threads = parallel::available().to_string();
@@ -131,28 +138,4 @@ fn commands(r: &mut Recorder) -> Result<()> {
         r.keep()?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_not_training_is_the_rest() {
-        let epochs = [(1.0, 0.5), (2.0, 0.75)];
-        let whole = Whole::of(4.0, Answer::of(epochs.into_iter()));
-        assert_eq!((whole.seconds, whole.around, whole.accuracy), (4.0, 1.0, 0.75));
-    }
-
-    #[test]
-    fn every_goal_is_one_of_a_recipe_that_pytorch_has_too() {
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_models.py");
-        let script = std::fs::read_to_string(program).unwrap();
-        for (model, _) in GOALS {
-            assert!(script.contains(&format!("\"{model}\": Recipe(")), "{model}");
-        }
-        assert!(Settings::of(Model::Resnet).augment && script.contains("--augment"));
-        let why = pytorch(Model::Mlp, false, 0, &Source::Drawn).unwrap_err().to_string();
-        assert!(why.contains("--peers") || why.contains("MNIST"), "{why}");
-    }
 }

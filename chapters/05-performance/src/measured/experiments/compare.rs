@@ -143,13 +143,16 @@ fn until(epochs: &Answer, share: f64) -> Option<usize> {
     epochs.accuracies.iter().position(|accuracy| *accuracy >= share).map(|at| at + 1)
 }
 
-/// Seconds of them.
-fn seconds(epochs: &Answer, share: f64) -> Option<f64> {
+/// Seconds of training until the accuracy is reached.
+pub fn seconds(epochs: &Answer, share: f64) -> Option<f64> {
     until(epochs, share).map(|count| epochs.seconds[..count].iter().sum())
 }
 
-/// A number of each of the seeds; [`Error::Skipped`] if some did not reach the accuracy.
-fn of_all<T>(found: &[T], of: impl Fn(&T) -> Option<f64>, what: &str) -> Result<Samples> {
+/// A number of each of the seeds.
+///
+/// # Errors
+/// [`Error::Skipped`] if some did not reach the accuracy.
+pub fn of_all<T>(found: &[T], of: impl Fn(&T) -> Option<f64>, what: &str) -> Result<Samples> {
     let reached: Vec<f64> = found.iter().filter_map(of).collect();
     if reached.len() == found.len() {
         return Ok(Samples(reached));
@@ -241,28 +244,4 @@ fn batches(r: &mut Recorder) -> Result<()> {
         r.record_or_skip(of(BATCH_EPOCHS), count)?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_clock_stops_at_the_first_epoch_that_is_good_enough() {
-        let epochs = Answer::of([(1.0, 0.9), (2.0, 0.98), (4.0, 0.97), (8.0, 0.99)].into_iter());
-        assert_eq!(seconds(&epochs, 0.97), Some(3.0));
-        assert_eq!(seconds(&epochs, 0.99), Some(15.0));
-        assert_eq!(seconds(&epochs, 0.995), None);
-        assert_eq!(seconds(&Answer::of(std::iter::empty()), 0.5), None);
-    }
-
-    #[test]
-    fn what_some_seeds_did_not_come_to_is_left_out() {
-        let half = |x: &f64| (*x > 0.5).then_some(*x);
-        assert_eq!(of_all(&[0.75, 1.0], half, "1 in all").unwrap(), Samples(vec![0.75, 1.0]));
-        let Err(Error::Skipped { why, .. }) = of_all(&[0.25, 1.0], half, "half") else {
-            panic!("one did not")
-        };
-        assert_eq!(why, "1 of 2 seeds reached half");
-    }
 }

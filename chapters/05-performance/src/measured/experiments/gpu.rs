@@ -30,19 +30,19 @@ lab::keys! {
     /// The device's bandwidth.
     FUSED_BANDWIDTH: measured "performance.gpu.fused.bandwidth", BytesPerSecond, ["device"];
     /// Seconds of a step.
-    GRAPH: measured "performance.gpu.graph", Seconds, ["device", "batch", "way"];
+    pub GRAPH: measured "performance.gpu.graph", Seconds, ["device", "batch", "way"];
     /// Seconds after which its calls have returned.
     GRAPH_ISSUED: measured "performance.gpu.graph.issued", Seconds, ["device", "batch", "way"];
     /// What a graph gains.
     GRAPH_GAIN: measured "performance.gpu.graph.speedup", Ratio, ["device", "batch"];
     /// A step's launches.
-    GRAPH_LAUNCHES: counted "performance.gpu.graph.launches", Count, ["device"];
+    pub GRAPH_LAUNCHES: counted "performance.gpu.graph.launches", Count, ["device"];
     /// Seconds of one of them.
-    GRAPH_LAUNCH: measured "performance.gpu.graph.launch", Seconds, ["device"];
+    pub GRAPH_LAUNCH: measured "performance.gpu.graph.launch", Seconds, ["device"];
     /// Seconds of all.
-    GRAPH_PREDICTED: calculated "performance.gpu.graph.predicted", Seconds, ["device"];
+    pub GRAPH_PREDICTED: calculated "performance.gpu.graph.predicted", Seconds, ["device"];
     /// Seconds of a step, by where its batch comes from.
-    OVERLAP: measured "performance.gpu.overlap", Seconds, ["device", "batch", "way"];
+    pub OVERLAP: measured "performance.gpu.overlap", Seconds, ["device", "batch", "way"];
     /// Bytes of its batch.
     OVERLAP_BYTES: counted "performance.gpu.overlap.bytes", Bytes, ["device", "batch"];
     /// The fraction of a step that plain copies take.
@@ -184,7 +184,11 @@ pub(super) fn model(sizes: &[usize]) -> Result<Mlp<f32>> {
     Ok(Mlp::new(sizes, 1)?)
 }
 
-fn graph(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
+/// Steps launched one by one and as a graph, for each of these batches.
+///
+/// # Errors
+/// The device's own.
+pub fn graph(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
     let id = &gpu.about().id;
     let rows = if gpu.about().kind == Kind::Cpu { 100 } else { 2000 };
     let launch = Costs::measure(gpu, rows, 1 << 10)?.launch;
@@ -262,38 +266,4 @@ fn overlap(r: &mut Recorder) -> Result<()> {
         r.record(COPIES.at(list), Samples::one(1.0 - resident / pageable));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use cpu_gpu::gpu::testing::{opencl, turn};
-    use lab::testing::{self, experiment};
-
-    #[test]
-    fn copies_are_measured_or_missed() {
-        let _turn = turn();
-        let run = testing::run(&experiment(crate::chapter(), OVERLAP.name));
-        assert!(run.values.iter().all(|value| value.median.is_finite()), "{run:?}");
-    }
-
-    #[test]
-    fn a_step_is_measured_on_a_device_with_or_without_graphs() {
-        let small = |r: &mut Recorder| {
-            let Some(gpu) = opencl() else {
-                r.skip_all(&[], "there is no device");
-                return Ok(());
-            };
-            graph(r, &*gpu, &[3])
-        };
-        let experiment = experiment(crate::chapter(), GRAPH.name);
-        let run = testing::run(&Experiment { run: small, ..experiment });
-        assert!(run.values.iter().all(|value| value.median.is_finite()), "{run:?}");
-        let of = |key: Key| run.values.iter().find(|v| v.key == key.name).map(|v| v.median);
-        if let [Some(launches), Some(predicted), Some(launch)] =
-            [GRAPH_LAUNCHES, GRAPH_PREDICTED, GRAPH_LAUNCH].map(of)
-        {
-            assert!((predicted - launches * launch).abs() < 1e-12);
-        }
-    }
 }

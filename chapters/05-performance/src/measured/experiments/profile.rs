@@ -19,7 +19,7 @@ lab::keys! {
     /// The least time that the limits leave for it, over its own.
     pub ROOFLINE: measured "performance.profile.roofline", Share, ["model", "batch", "phase", "op"];
     /// The fraction of a phase.
-    PHASE: measured "performance.profile.phase", Share, ["model", "batch", "phase"];
+    pub PHASE: measured "performance.profile.phase", Share, ["model", "batch", "phase"];
     /// The fraction of the matrix products in the time.
     PRODUCTS: measured "performance.profile.products", Share, ["model", "batch"];
     /// Their fraction of what is computed.
@@ -77,7 +77,8 @@ fn run(rec: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-fn record_limits(rec: &mut Recorder, [peak, bandwidth]: [f64; 2]) {
+/// Leaves what the CPU can do.
+pub fn record_limits(rec: &mut Recorder, [peak, bandwidth]: [f64; 2]) {
     rec.record(PEAK.at(&[]), Samples::one(peak));
     rec.record(BANDWIDTH.at(&[]), Samples::one(bandwidth));
 }
@@ -88,7 +89,8 @@ fn to_nanoseconds(seconds: &Samples) -> Samples {
     seconds.map(|seconds| (seconds * 1e9).round() / 1e9)
 }
 
-fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
+/// Leaves what a profile has found, beside these limits.
+pub fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
     let (model, batch) = (profile.model, profile.batch);
     let step: ParamList = &[("model", &model), ("batch", &batch)];
     for row in &profile.rows {
@@ -125,38 +127,6 @@ fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
             let list: ParamList = &[("model", &model), ("at", &at), ("phase", &phase), ("op", op)];
             let median = to_nanoseconds(&Samples::one(moment.seconds.median()));
             rec.record(EVENT.at(list), median);
-        }
-    }
-}
-
-#[cfg(test)]
-pub(in crate::measured) mod tests {
-    use super::*;
-    use lab::{Records, testing};
-
-    /// Records as a run leaves them, of small steps on drawn digits.
-    pub fn records() -> Records {
-        let small = |rec: &mut Recorder| {
-            let (data, limits) = (lab::data::drawn(32, 8, 1), [1e11, 1e10]);
-            record_limits(rec, limits);
-            for model in Model::ALL {
-                record(rec, &profile(model, &data, 8, 2)?, limits);
-            }
-            Ok(())
-        };
-        let experiment = testing::experiment(crate::chapter(), SECONDS.name);
-        let run = testing::run(&Experiment { run: small, ..experiment });
-        testing::records(&crate::chapter(), &run.values, &run.skipped)
-    }
-
-    #[test]
-    fn shares_sum_to_one_and_phases_to_their_operations() {
-        let records = records();
-        for (model, key) in Model::ALL.into_iter().flat_map(|m| [SHARE, PHASE].map(|key| (m, key)))
-        {
-            let all = records.every(key.at(&[("model", &model)])).unwrap();
-            let sum: f64 = all.iter().map(|value| value.median).sum();
-            assert!((sum - 1.0).abs() < 1e-9, "{model}: {}: {sum}", key.name);
         }
     }
 }

@@ -17,12 +17,12 @@ use training::{EngineKind, Model};
 
 lab::keys! {
     /// Operations a second.
-    RATE: measured "performance.gpu.pytorch", FlopsPerSecond, ["what", "type", "n", "head", "version"];
+    pub RATE: measured "performance.gpu.pytorch", FlopsPerSecond, ["what", "type", "n", "head", "version"];
     /// Bytes a second, of a gibibyte: read and written on the device, or carried to it.
     COPY: measured "performance.gpu.pytorch.copy", BytesPerSecond, ["what", "type", "n", "head", "version"];
 }
 /// What the race of the models records.
-const KEYS: Keys = backprop::race_keys!(
+pub const KEYS: Keys = backprop::race_keys!(
     "performance.gpu.models",
     &["model", "batch", "who", "version", "threads"]
 );
@@ -38,41 +38,50 @@ pub fn experiments() -> Vec<Experiment> {
 }
 
 /// Why PyTorch has nothing to compute on here, if so.
-fn no_gpu() -> Option<String> {
+pub fn no_gpu() -> Option<String> {
     let devices = gpu::devices();
     let there = devices.found.iter().any(|about| about.id == "cuda");
     (!there).then(|| why_missing(&devices, "cuda"))
 }
 
-fn program(name: &str) -> PathBuf {
+/// Where a program of PyTorch's is.
+pub fn program(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("peers").join(name)
 }
 
 /// What `pytorch_gpu.py` is asked for.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Work {
-    what: &'static str,
+pub struct Work {
+    /// The operation.
+    pub what: &'static str,
+    /// Its numbers' format, or which way it is done.
     #[serde(rename = "type")]
-    kind: &'static str,
-    n: usize,
-    head: usize,
-    backward: bool,
+    pub kind: &'static str,
+    /// The side of its matrices, its bytes, or the length of a sequence.
+    pub n: usize,
+    /// The width of a head of attention.
+    pub head: usize,
+    /// Attention's gradient too.
+    pub backward: bool,
 }
 
 /// What it replies.
 #[derive(Debug, Deserialize)]
-struct Timed {
-    seconds: Vec<f64>,
-    framework: String,
+pub struct Timed {
+    /// Of each time that it was done.
+    pub seconds: Vec<f64>,
+    /// PyTorch's version.
+    pub framework: String,
 }
 
 impl Work {
-    const fn new(what: &'static str, kind: &'static str, n: usize) -> Self {
+    /// One that is none of attention's.
+    pub const fn new(what: &'static str, kind: &'static str, n: usize) -> Self {
         Self { what, kind, n, head: 0, backward: false }
     }
 
     /// All of them, in the order of their worth.
-    fn all() -> Vec<Self> {
+    pub fn all() -> Vec<Self> {
         let each = |what, kinds: &[&'static str], sizes: &[usize]| -> Vec<Self> {
             let of = |kind| sizes.iter().map(move |&n| Self::new(what, kind, n));
             kinds.iter().copied().flat_map(of).collect()
@@ -95,7 +104,7 @@ impl Work {
     }
 
     /// Its operations, or the bytes that it moves.
-    fn amount(self) -> f64 {
+    pub fn amount(self) -> f64 {
         let n = self.n as f64;
         match (self.what, self.kind) {
             ("product", _) => 2.0 * n.powi(3),
@@ -131,7 +140,10 @@ fn parts(r: &mut Recorder) -> Result<()> {
 }
 
 /// Records what `ask` replies to each; one that can't be done costs no other.
-fn each(
+///
+/// # Errors
+/// If the record can't be written.
+pub fn each(
     r: &mut Recorder,
     works: &[Work],
     mut ask: impl FnMut(Work) -> Result<Timed, String>,
@@ -161,13 +173,18 @@ const COMPILED: ([Model; 3], usize) = ([Model::Mlp, Model::Cnn, Model::Transform
 
 /// The job of chapter 3, and what `pytorch_models.py` else is told.
 #[derive(Serialize)]
-struct ModelJob {
+pub struct ModelJob {
     #[serde(flatten)]
-    job: Job,
-    model: &'static str,
-    limit: usize,
-    channels_last: bool,
-    compile: bool,
+    /// Chapter 3's.
+    pub job: Job,
+    /// The model's name.
+    pub model: &'static str,
+    /// The most images that it trains on.
+    pub limit: usize,
+    /// Whether an image's channels come last in memory.
+    pub channels_last: bool,
+    /// Whether `torch.compile` makes the model's kernels.
+    pub compile: bool,
 }
 
 /// PyTorch's ways to train a model.
@@ -240,71 +257,4 @@ fn one(
     let results = race.rounds(seeds)?;
     race::record(r, &KEYS, list, who.iter().copied(), (&results, limit))?;
     r.keep()
-}
-
-#[cfg(test)]
-#[allow(clippy::float_cmp, reason = "the numbers are whole: nothing rounds")]
-mod tests {
-    use super::*;
-    use lab::testing::{self, experiment};
-
-    #[test]
-    fn operations_and_bytes_are_those_of_the_work() {
-        let of = |what, kind, n| Work::new(what, kind, n).amount();
-        assert_eq!(of("product", "bf16", 4), 128.0);
-        assert_eq!(of("lu", "f32", 3), 18.0);
-        assert_eq!([of("copy", "device", 8), of("copy", "pinned", 8)], [16.0, 8.0]);
-        // One sequence as long as all of them: half of the scores, twice, each a product over the width.
-        let whole = Work { head: 64, ..Work::new("attention", "flash", 16_384) };
-        assert_eq!(whole.amount(), 2.0 * 2.0 * 768.0 * 16_384.0_f64.powi(2) / 2.0);
-        assert_eq!(Work { backward: true, ..whole }.amount(), 3.5 * whole.amount());
-    }
-
-    /// Names that are recorded twice would end the run.
-    #[test]
-    fn what_one_can_not_do_costs_no_other() {
-        let run = |r: &mut Recorder| {
-            each(r, &Work::all(), |work| {
-                if work.kind == "cudnn" {
-                    return Err("can't do it (No available kernel)".to_owned());
-                }
-                Ok(Timed { seconds: vec![0.5, 1.0, 2.0], framework: "PyTorch".to_owned() })
-            })
-        };
-        let experiment = experiment(crate::chapter(), RATE.name);
-        let found = testing::run(&Experiment { run, ..experiment });
-        assert_eq!((found.values.len(), found.skipped.len()), (15 + 3 + 12 + 3, 12));
-        assert_eq!(found.values[0].median, 2.0 * 512.0_f64.powi(3));
-    }
-
-    #[test]
-    fn the_programs_know_every_job() {
-        let script = |name: &str| std::fs::read_to_string(program(name)).unwrap();
-        let gpu = script("pytorch_gpu.py");
-        for word in Work::all().into_iter().flat_map(|work| [work.what, work.kind]) {
-            assert!(gpu.contains(word), "{word}");
-        }
-        assert!(gpu.contains("TOKENS, WIDTH = 16_384, 768"));
-        let job = Job { batch: 32, epochs: 2, seed: 0 };
-        let job = ModelJob { job, model: "mlp", limit: 9, channels_last: true, compile: false };
-        let models = script("pytorch_models.py");
-        for name in serde_json::to_value(job).unwrap().as_object().unwrap().keys() {
-            assert!(
-                models.contains(&format!("options.{name}"))
-                    || models.contains(&format!("wanted[\"{name}\"]")),
-                "{name}"
-            );
-        }
-    }
-
-    #[test]
-    fn without_a_gpu_or_a_python_the_reason_is_recorded() {
-        if no_gpu().is_none() {
-            return;
-        }
-        for key in [RATE, KEYS.seconds] {
-            let found = testing::run(&experiment(crate::chapter(), key.name));
-            assert!(found.values.is_empty() && !found.skipped.is_empty(), "{found:?}");
-        }
-    }
 }

@@ -45,7 +45,10 @@ pub fn experiments() -> Vec<Experiment> {
 }
 
 /// Records a network's step on a batch.
-fn record(r: &mut Recorder, gpu: &dyn Gpu, sizes: [usize; 3], batch: usize) -> Result<()> {
+///
+/// # Errors
+/// The device's own.
+pub fn record(r: &mut Recorder, gpu: &dyn Gpu, sizes: [usize; 3], batch: usize) -> Result<()> {
     let list: ParamList = &[("device", &gpu.about().id), ("batch", &batch)];
     r.note_at(RAN.at(list));
     let steps = if r.budget == Budget::Full { 25 } else { 5 };
@@ -71,34 +74,4 @@ fn record(r: &mut Recorder, gpu: &dyn Gpu, sizes: [usize; 3], batch: usize) -> R
     }
     r.record(WHOLE.at(list), line.steps);
     r.keep()
-}
-
-#[cfg(test)]
-pub(in crate::measured) mod tests {
-    use super::*;
-    use cpu_gpu::gpu::testing::opencl;
-    use lab::{Records, testing};
-
-    /// Records as a run leaves them, of a small network; none where there is no device.
-    pub fn records() -> Option<Records> {
-        opencl()?;
-        let small = |r: &mut Recorder| {
-            let Some(gpu) = opencl() else { return Ok(()) };
-            record(r, &*gpu, [20, 8, 10], 4)
-        };
-        let experiment = testing::experiment(crate::chapter(), RAN.name);
-        let run = testing::run(&Experiment { run: small, ..experiment });
-        Some(testing::records(&crate::chapter(), &run.values, &run.skipped))
-    }
-
-    #[test]
-    fn a_step_is_recorded_call_by_call() {
-        let Some(records) = records() else { return };
-        let calls = records.every(RAN.at(&[])).unwrap();
-        assert_eq!(calls.len(), Step::LAUNCHES);
-        let sum: f64 = calls.iter().map(|call| call.median).sum();
-        let [busy, whole] = [BUSY, WHOLE].map(|key| records.get(key.at(&[])).unwrap().median);
-        assert!((sum / whole - busy).abs() < 1e-3, "{sum} of {whole} is not {busy}");
-        assert!(records.get(OVERHEAD.at(&[])).unwrap().median > 0.0);
-    }
 }

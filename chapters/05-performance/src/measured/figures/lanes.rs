@@ -71,26 +71,3 @@ pub fn svg(titles: &[String], bars: &[Bar], whole: f64) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"inherit\" font-size=\"13\">\n{body}</svg>\n"
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bars_stand_in_their_lanes_and_long_ones_have_names() {
-        let bar = |lane, start, seconds, name: &str| Bar {
-            lane,
-            start,
-            seconds,
-            color: "red",
-            name: name.into(),
-        };
-        let bars =
-            [bar(0, 0.0, 0.5, "a<b"), bar(1, 0.5, 0.25, "second"), bar(1, 0.75, 0.01, "tiny")];
-        let svg = svg(&["up".into(), "down".into()], &bars, 1.0);
-        assert_eq!(svg.matches("<rect").count(), 3);
-        assert!(svg.contains("x=\"4.00\" y=\"28.0\" width=\"255.60\""), "{svg}");
-        assert!(svg.contains("x=\"260.00\" y=\"104.0\""), "{svg}");
-        assert!(svg.contains("a&lt;b") && svg.contains("second") && !svg.contains("tiny"), "{svg}");
-    }
-}

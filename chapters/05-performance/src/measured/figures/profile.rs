@@ -193,14 +193,3 @@ fn draw_roofline(records: &Records) -> Result<Drawing> {
         ..plot.drawing(caption)
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measured::experiments::profile::tests::records;
-
-    #[test]
-    fn every_figure_and_table_is_made_from_the_records() {
-        lab::testing::are_drawn(&figures(), &tables(), &records());
-    }
-}

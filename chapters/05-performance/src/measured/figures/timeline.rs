@@ -77,17 +77,3 @@ fn draw(records: &Records) -> Result<Drawing> {
         ..Drawing::default()
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measured::experiments::timeline::tests::records;
-
-    #[test]
-    fn a_step_is_drawn_from_its_records() {
-        let Some(records) = records() else { return };
-        lab::testing::are_drawn(&figures(), &[], &records);
-        let drawn = draw(&records).unwrap();
-        assert!(drawn.alt.contains("product") || drawn.alt.contains("adam"), "{}", drawn.alt);
-    }
-}

@@ -20,7 +20,7 @@ pub const KEYS: Keys =
 /// Images of an epoch: whole steps of every batch.
 const IMAGES: usize = 12_800;
 /// Epochs of a run.
-const EPOCHS: usize = 2;
+pub const EPOCHS: usize = 2;
 /// Runs of each contender, from other random numbers.
 const SEEDS: usize = 3;
 
@@ -28,7 +28,7 @@ const SEEDS: usize = 3;
 const RACERS: [&str; 4] = [OURS, "plain", "pytorch", "pytorch-nhwc"];
 
 /// Every model with the batch of its recipe, and with 128.
-fn cases() -> impl Iterator<Item = (Model, usize)> {
+pub fn cases() -> impl Iterator<Item = (Model, usize)> {
     Model::ALL.into_iter().flat_map(|model| {
         let recipe = Settings::of(model).batch;
         let other = (recipe != 128).then_some((model, 128));
@@ -63,8 +63,11 @@ pub fn pictures(model: Model) -> bool {
     matches!(model, Model::Cnn | Model::Resnet)
 }
 
-/// PyTorch's program for a model, or why it does not take part.
-fn pytorch(model: Model, nhwc: bool, source: &Source) -> Result<Peer, String> {
+/// PyTorch's program for a model.
+///
+/// # Errors
+/// Why it does not take part.
+pub fn pytorch(model: Model, nhwc: bool, source: &Source) -> Result<Peer, String> {
     if nhwc && !pictures(model) {
         return Err("a memory format of images is for convolutions".to_owned());
     }
@@ -77,7 +80,7 @@ fn pytorch(model: Model, nhwc: bool, source: &Source) -> Result<Peer, String> {
 }
 
 /// This course's two contenders.
-fn engines(case: (Model, usize), data: &DataSet) -> Race<'_, Answer> {
+pub fn engines(case: (Model, usize), data: &DataSet) -> Race<'_, Answer> {
     let mut race = Race::default();
     for (who, engine) in [(OURS, EngineKind::Fast), ("plain", EngineKind::Plain)] {
         race.turn(who, move |seed| train(settings(engine, case, seed, EPOCHS), Device::Cpu, data));
@@ -108,31 +111,4 @@ pub fn measure(r: &mut Recorder) -> lab::Result<()> {
         race::record(r, &KEYS, list, RACERS, (&results, data.train.len()))?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_engines_run_every_model() {
-        let data = lab::data::drawn(40, 10, 1);
-        for case in cases() {
-            let results = engines(case, &data).rounds(1).unwrap();
-            for who in [OURS, "plain"] {
-                let Answer { seconds, accuracy, .. } = &results.of(who).unwrap()[0];
-                assert_eq!(seconds.len(), EPOCHS, "{case:?}, {who}");
-                assert!((0.0..=1.0).contains(accuracy), "{case:?}, {who}: {accuracy}");
-            }
-        }
-        assert_eq!(cases().count(), 7, "only the residual network has another batch");
-    }
-
-    #[test]
-    fn the_peer_is_there_and_wants_images_where_it_can_turn_them() {
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_models.py");
-        assert!(program.is_file());
-        let why = pytorch(Model::Rnn, true, &Source::Drawn).err().unwrap();
-        assert!(why.contains("convolutions"), "{why}");
-    }
 }

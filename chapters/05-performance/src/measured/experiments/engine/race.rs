@@ -34,7 +34,7 @@ const SEEDS: usize = 5;
 const EPOCHS: usize = 3;
 
 /// The contenders.
-const RACERS: [&str; 7] =
+pub const RACERS: [&str; 7] =
     [OURS, "chapter3", "train", "chapter4", "stock", "pytorch-fused", "pytorch"];
 
 /// Chapter 4's loop with a network.
@@ -64,7 +64,7 @@ type Make = fn(Settings) -> Result<Box<dyn Learner>>;
 type Train = fn(&Settings, &DataSet) -> lab::Result<Answer>;
 
 /// The contenders that need no Python.
-fn crates<'w>(
+pub fn crates<'w>(
     settings: &'w Settings,
     data: &'w DataSet,
     examples: (&'w Examples, &'w Examples),
@@ -129,27 +129,4 @@ pub fn measure(r: &mut Recorder) -> lab::Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn everyone_without_python_runs() {
-        let data = lab::data::drawn(120, 40, 1);
-        let examples = (Examples::of(&data.train), Examples::of(&data.test));
-        for (_, sizes) in MODELS {
-            let settings =
-                Settings { sizes: sizes.to_vec(), batch: 50, epochs: 2, ..Settings::default() };
-            let results = crates(&settings, &data, (&examples.0, &examples.1)).rounds(1).unwrap();
-            assert_eq!(results.ran().count(), 5);
-            for who in results.ran() {
-                let Answer { seconds, accuracy, .. } = &results.of(who).unwrap()[0];
-                assert_eq!(seconds.len(), 2, "{who}");
-                assert!((0.0..=1.0).contains(accuracy), "{who}: {accuracy}");
-                assert!(RACERS.contains(&who));
-            }
-        }
-    }
 }

@@ -1,0 +1,63 @@
+use backprop::check::{error, wide};
+use dfdx::prelude::*;
+use lab::random::numbers;
+use performance::compare::convolution::{Layer, all_patches, direct, few_at_a_time};
+
+/// A convolution by its definition.
+fn naive(images: &[f32], filters: &[f32], layer: Layer) -> Vec<f64> {
+    let Layer { side, inputs, outputs, k, pad, .. } = layer;
+    let mut result = Vec::new();
+    for image in images.chunks_exact(layer.image()) {
+        for (y, x) in (0..layer.out()).flat_map(|y| (0..layer.out()).map(move |x| (y, x))) {
+            for o in 0..outputs {
+                let mut sum = 0.0;
+                for (dy, dx) in (0..k).flat_map(|dy| (0..k).map(move |dx| (dy, dx))) {
+                    let (py, px) = ((y + dy).wrapping_sub(pad), (x + dx).wrapping_sub(pad));
+                    if py < side && px < side {
+                        for c in 0..inputs {
+                            let value = image[(py * side + px) * inputs + c];
+                            let weight = filters[((dy * k + dx) * inputs + c) * outputs + o];
+                            sum += f64::from(value) * f64::from(weight);
+                        }
+                    }
+                }
+                result.push(sum);
+            }
+        }
+    }
+    result
+}
+
+#[test]
+fn all_ways_are_the_definition() {
+    let dev = Cpu::default();
+    for layer in [
+        Layer { name: "", side: 9, inputs: 1, outputs: 16, k: 5, pad: 2 },
+        Layer { name: "", side: 7, inputs: 16, outputs: 32, k: 5, pad: 0 },
+        Layer { name: "", side: 5, inputs: 24, outputs: 24, k: 3, pad: 1 },
+        Layer { name: "", side: 1, inputs: 48, outputs: 48, k: 3, pad: 1 },
+    ] {
+        let images = numbers(3 * layer.image(), 1);
+        let filters = numbers(layer.patch() * layer.outputs, 2);
+        let wanted = naive(&images, &filters, layer);
+        let few = few_at_a_time(&images, &filters, layer, &dev);
+        for way in [all_patches(&images, &filters, layer), few, direct(&images, &filters, layer)] {
+            assert!(error(&wide(&way.unwrap()), &wanted) < 1e-6, "{layer:?}");
+        }
+        let operations = 2.0 * (wanted.len() / 3 * layer.patch()) as f64;
+        assert!((layer.operations() - operations).abs() < 0.5);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_said() {
+    let layer = Layer { name: "", side: 6, inputs: 3, outputs: 17, k: 3, pad: 1 };
+    let (image, filters) = (numbers(layer.image(), 3), numbers(layer.patch() * 17, 4));
+    let said = few_at_a_time(&image, &filters, layer, &Cpu::default()).unwrap_err();
+    assert!(said.to_string().contains("no layer"), "{said}");
+    for way in [direct, all_patches] {
+        let said = way(&image[1..], &filters, layer).unwrap_err().to_string();
+        assert!(said.contains("no images"), "{said}");
+    }
+    assert!(all_patches(&[], &filters, layer).unwrap().is_empty());
+}

@@ -1,0 +1,208 @@
+use dfdx::prelude::*;
+use lab::data::{self, DataSet};
+use performance::engine::fast::learner::{Dense, by_engine, fastest, sizes};
+use training::any::{AllModels as _, Makers};
+use training::autocast::{Operands, autocast};
+use training::model::{Images, Targets};
+use training::step::{Learner, Stepper};
+use training::{
+    Config, EngineKind, Model, Settings, Silent, Start, Watcher, engine::Resident,
+    learning::metrics::Step, optimizer::Rule, train_on,
+};
+
+/// Keeps the loss of every step, and stops after so many.
+struct Losses(Vec<f64>, usize);
+
+impl Watcher for Losses {
+    fn step(&mut self, step: &Step) {
+        self.0.push(step.loss);
+    }
+
+    fn stop(&mut self) -> bool {
+        self.0.len() >= self.1
+    }
+}
+
+fn config(engine: EngineKind, settings: &Settings) -> Config {
+    Config {
+        settings: Settings { engine, ..settings.clone() },
+        makers: Makers::on_cpu(by_engine),
+        ..Config::default()
+    }
+}
+
+/// The losses of all steps, and the weights at the end.
+fn trained(engine: EngineKind, settings: &Settings, data: &DataSet) -> (Vec<f64>, Vec<f32>) {
+    let mut losses = Losses(Vec::new(), usize::MAX);
+    let outcome = train_on(&config(engine, settings), data, &mut losses).unwrap();
+    (losses.0, outcome.weights)
+}
+
+/// Trains by both engines, whose losses may differ by `most` of one. The distance of the weights at the end.
+fn apart(settings: &Settings, data: &DataSet, (steps, most): (usize, f64)) -> f64 {
+    let Settings { model, optimizer, .. } = settings;
+    let (plain, there) = trained(EngineKind::Plain, settings, data);
+    let (fast, here) = trained(EngineKind::Fast, settings, data);
+    assert_eq!((plain.len(), fast.len()), (steps, steps));
+    for (step, (plain, fast)) in plain.iter().zip(&fast).enumerate() {
+        let error = (plain - fast).abs() / plain;
+        assert!(error < most, "{model}, {optimizer}, step {step}: {plain} and {fast}");
+    }
+    let learned = steps < 100 || plain[99] < 0.8 * plain[0];
+    assert!(learned, "{model}, {optimizer}: nothing was learned");
+    assert!(here != there, "{model}: both engines were the same");
+    backprop::check::error_f32(&here, &there)
+}
+
+#[test]
+fn both_engines_train_alike_for_a_hundred_steps() {
+    let data = data::drawn(660, 50, 4);
+    for model in [Model::Linear, Model::Mlp] {
+        for optimizer in Rule::ALL {
+            let settings = Settings {
+                model,
+                optimizer,
+                decay: 0.01,
+                dropout: 0.0,
+                lr: optimizer.usual_rate() / 3.0,
+                batch: 66,
+                epochs: 10,
+                ..Settings::default()
+            };
+            let error = apart(&settings, &data, (100, 1e-4));
+            assert!(error < 1e-3, "{model}, {optimizer}: the weights differ by {error}");
+        }
+    }
+}
+
+#[test]
+fn models_in_pieces_train_as_in_one() {
+    let data = data::drawn(250, 30, 4);
+    for model in [Model::Cnn, Model::Resnet, Model::Rnn, Model::Transformer] {
+        let recipe = Settings::of(model);
+        let settings = Settings { batch: 125, epochs: 5, dropout: 0.0, seed: 2, ..recipe };
+        apart(&settings, &data, (10, 1e-3));
+    }
+}
+
+#[test]
+fn rounded_products_are_near_the_exact_ones_by_both_engines() {
+    let data = data::drawn(40, 10, 4);
+    for model in Model::ALL {
+        let slope = |engine, read| {
+            let dev = Cpu::seed_from_u64(1);
+            let recipe = Settings { optimizer: Rule::Sgd, decay: 0.0, ..Settings::of(model) };
+            let settings = Settings { engine, dropout: 0.0, batch: 40, ..recipe };
+            let mut learner = by_engine(&dev, &settings).unwrap();
+            let set = Resident::new(&dev, &data.train).unwrap();
+            let index: Vec<usize> = (0..40).collect();
+            let (images, targets) = (set.images(&index).unwrap(), set.targets(&index).unwrap());
+            let before = learner.parameters().unwrap();
+            autocast(read, || learner.gradients(images, targets)).unwrap();
+            learner.update(1.0).unwrap();
+            let after = learner.parameters().unwrap();
+            before.iter().zip(&after).map(|(x, y)| x - y).collect::<Vec<f32>>()
+        };
+        let exact = slope(EngineKind::Plain, Operands::F32);
+        for (read, most) in [(Operands::Bf16, 0.05), (Operands::F16 { scale: 1024.0 }, 0.006)] {
+            for engine in EngineKind::ALL {
+                let error = backprop::check::error_f32(&slope(engine, read), &exact);
+                assert!(error > 2e-5 && error < most, "{model}, {engine}, {read:?}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pieces_have_the_same_bits_for_any_number_of_threads() {
+    let data = data::drawn(120, 30, 4);
+    let settings = Settings { batch: 60, epochs: 2, dropout: 0.3, ..Settings::of(Model::Cnn) };
+    let by = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| trained(EngineKind::Fast, &settings, &data).1)
+    };
+    assert!(by(1) == by(3), "the number of threads changed the result");
+}
+
+#[test]
+fn dropout_helps_neither_engine_more() {
+    let data = data::drawn(1500, 500, 5);
+    let settings = Settings { dropout: 0.5, epochs: 4, batch: 50, ..Settings::default() };
+    let accuracy = [EngineKind::Plain, EngineKind::Fast].map(|engine| {
+        let outcome = train_on(&config(engine, &settings), &data, &mut Silent).unwrap();
+        outcome.test_accuracy().unwrap()
+    });
+    assert!(accuracy[0] > 0.7 && (accuracy[0] - accuracy[1]).abs() < 0.03, "{accuracy:?}");
+    // And it is there: without it the same run ends elsewhere.
+    let (_, with) = trained(EngineKind::Fast, &settings, &data);
+    let (_, without) = trained(EngineKind::Fast, &Settings { dropout: 0.0, ..settings }, &data);
+    assert!(with != without, "dropout changed nothing");
+}
+
+#[test]
+fn a_resumed_run_goes_the_same_way() {
+    let data = data::drawn(400, 100, 6);
+    let folder = tempfile::tempdir().unwrap();
+    for (model, optimizer, schedule) in [
+        (Model::Mlp, Rule::Adam, training::schedule::Schedule::Cosine),
+        (Model::Mlp, Rule::RmsProp, training::schedule::Schedule::Constant),
+        (Model::Linear, Rule::Sgd, training::schedule::Schedule::Constant),
+        (Model::Cnn, Rule::AdamW, training::schedule::Schedule::Constant),
+    ] {
+        let (lr, usual) = (optimizer.usual_rate(), Settings::default());
+        let settings = Settings { model, optimizer, schedule, lr, epochs: 2, batch: 32, ..usual };
+        let (_, whole) = trained(EngineKind::Fast, &settings, &data);
+        let run = Some(folder.path().join(optimizer.name()));
+        let begun = Config { run, ..config(EngineKind::Fast, &settings) };
+        let stopped = train_on(&begun, &data, &mut Losses(Vec::new(), 17)).unwrap();
+        assert!(stopped.stopped.is_some());
+        let rest = Config { start: Start::Resume, ..begun.clone() };
+        let resumed = train_on(&rest, &data, &mut Silent).unwrap();
+        assert!(resumed.weights == whole, "{optimizer}: a resumed run went another way");
+        // The other engine rounds differently, so it is refused by name.
+        let other = Settings { engine: EngineKind::Plain, ..settings };
+        let error = train_on(&Config { settings: other, ..rest }, &data, &mut Silent).unwrap_err();
+        assert!(error.to_string().contains("--engine fast, not plain"), "{error}");
+    }
+}
+
+#[test]
+fn other_models_keep_their_own_operations() {
+    let dev = Cpu::seed_from_u64(1);
+    for model in Model::ALL {
+        let settings = Settings { model, ..Settings::default() };
+        let fast = fastest(&Cpu::seed_from_u64(1), &settings).unwrap();
+        let plain = Cpu::seed_from_u64(1).learner(&settings).unwrap();
+        assert_eq!(fast.parameters().unwrap(), plain.parameters().unwrap(), "{model}");
+        assert_eq!(fast.learned(), plain.learned(), "{model}");
+        let dense = Dense::new(&dev, &settings);
+        assert_eq!(dense.is_ok(), sizes(model).is_some(), "{model}");
+    }
+}
+
+#[test]
+fn parts_of_a_step_make_the_whole_one() {
+    let dev = || Cpu::seed_from_u64(2);
+    let settings = Settings { batch: 8, ..Settings::default() };
+    let (mut one, mut two) =
+        (Dense::new(&dev(), &settings).unwrap(), Dense::new(&dev(), &settings).unwrap());
+    let mut row = Vec::new();
+    one.pack(&mut row).unwrap();
+    assert!(row.len() == one.learned() && row.iter().all(|g| *g == 0.0));
+    for _ in 0..3 {
+        let images: Images<Cpu> = dev().sample_uniform_like(&(8, Const));
+        let targets: Targets<Cpu> = dev().zeros_like(&(8, Const));
+        one.step(0.01, images.clone(), targets.clone()).unwrap();
+        two.gradients(images.clone(), targets).unwrap();
+        row.clear();
+        two.pack(&mut row).unwrap();
+        two.unpack(&row).unwrap();
+        two.update(0.01).unwrap();
+        assert_eq!(one.scores(images.clone()).unwrap(), two.scores(images).unwrap());
+    }
+    assert!(row.iter().any(|g| *g != 0.0));
+    let images: Images<Cpu> = dev().zeros_like(&(9, Const));
+    let targets: Targets<Cpu> = dev().zeros_like(&(9, Const));
+    let error = one.gradients(images, targets).unwrap_err().to_string();
+    assert!(error.contains("9 images") && error.contains("batch of 8"), "{error}");
+}

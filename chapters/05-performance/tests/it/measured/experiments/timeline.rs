@@ -1,0 +1,29 @@
+use cpu_gpu::gpu::testing::opencl;
+use lab::{Experiment, Recorder, Records, testing};
+use performance::{
+    gpu::step::Step,
+    measured::experiments::timeline::{BUSY, OVERHEAD, RAN, WHOLE, record},
+};
+
+/// Records as a run leaves them, of a small network; none where there is no device.
+pub fn records() -> Option<Records> {
+    opencl()?;
+    let small = |r: &mut Recorder| {
+        let Some(gpu) = opencl() else { return Ok(()) };
+        record(r, &*gpu, [20, 8, 10], 4)
+    };
+    let experiment = testing::experiment(performance::chapter(), RAN.name);
+    let run = testing::run(&Experiment { run: small, ..experiment });
+    Some(testing::records(&performance::chapter(), &run.values, &run.skipped))
+}
+
+#[test]
+fn a_step_is_recorded_call_by_call() {
+    let Some(records) = records() else { return };
+    let calls = records.every(RAN.at(&[])).unwrap();
+    assert_eq!(calls.len(), Step::LAUNCHES);
+    let sum: f64 = calls.iter().map(|call| call.median).sum();
+    let [busy, whole] = [BUSY, WHOLE].map(|key| records.get(key.at(&[])).unwrap().median);
+    assert!((sum / whole - busy).abs() < 1e-3, "{sum} of {whole} is not {busy}");
+    assert!(records.get(OVERHEAD.at(&[])).unwrap().median > 0.0);
+}
