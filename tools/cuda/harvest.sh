@@ -40,7 +40,7 @@ steps() {
     step machine 5 - bash -c 'nvidia-smi -q || echo "skipped: no nvidia-smi"'
     step starts 5 - bash -c starts
     tests right-on-a-gpu 40 "$products $two/src/verify.rs" cpu_gpu on_a_gpu there_is_a_gpu
-    tests tests-performance 20 "$five/kernels $five/src/gpu" performance gpu::
+    tests tests-performance 20 "$five/kernels $five/src/gpu $five/tests/it/gpu" performance gpu::
     tests tests-language_model 15 "$nine/kernels $nine/src/gpu" language_model gpu::
     tests tests-ladder 20 "$products $two/tests/it" cpu_gpu-it ladder:: lu_device::
     tests tests-cpu_gpu 25 "$two/kernels $two/src" cpu_gpu gpu:: verify:: wrong:: truck:: lu:: --skip on_a_gpu
@@ -186,9 +186,10 @@ pack() {
     # With the command among the packages its crates serve the tests, too: the features are the same.
     local package
     if [ -z "${HARVEST_NO_TESTS:-}" ]; then
-        for package in cpu_gpu performance multi_gpu language_model; do
+        for package in cpu_gpu multi_gpu language_model; do
             carry "$(test_of "$package" --lib)" "$dir/tests/$package"
         done
+        carry "$(test_of performance --test it)" "$dir/tests/performance"
         carry "$(test_of cpu_gpu --test it)" "$dir/tests/cpu_gpu-it"
     fi
     # What is looked for by its full path: PyTorch's programs, and what kernels include that are compiled while it runs.
