@@ -189,8 +189,7 @@ pack() {
         for package in cpu_gpu multi_gpu language_model; do
             carry "$(test_of "$package" --lib)" "$dir/tests/$package"
         done
-        carry "$(test_of performance --test it)" "$dir/tests/performance"
-        carry "$(test_of cpu_gpu --test it)" "$dir/tests/cpu_gpu-it"
+        for package in cpu_gpu-it performance; do carry "$(test_of "${package%-it}" --test it)" "$dir/tests/$package"; done
     fi
     # What is looked for by its full path: PyTorch's programs, and what kernels include that are compiled while it runs.
     local paths=("$PWD"/chapters/*/peers/*.py)
