@@ -14,8 +14,7 @@ pub mod conv;
 pub mod cpu;
 pub mod fused;
 pub mod gates;
-#[cfg(any(feature = "cuda", test))]
-mod half_product;
+pub mod half_product;
 pub mod layers;
 pub mod linear;
 pub mod mlp;

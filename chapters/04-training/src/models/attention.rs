@@ -1,6 +1,5 @@
 //! Attention: every patch of an image attends to all patches and gets a weighted sum of their values.
 
-#[cfg(any(feature = "cuda", test))]
 use crate::models::half_product::{Half, Matrices, product_of_each};
 use crate::models::{
     autocast::{Operands, operands},
@@ -9,7 +8,6 @@ use crate::models::{
     norm::Rows,
 };
 use dfdx::prelude::*;
-#[cfg(any(feature = "cuda", test))]
 use dfdx::tensor_ops::Device;
 
 /// Patches of an image: 4 rows of 4.
@@ -114,7 +112,6 @@ fn attend_by_head<T: Tape<f32, Cpu> + Merge<T>>(
 // ANCHOR_END: attention
 
 /// Each head's part of the values of each patch: (batch · heads, patches, values of a head).
-#[cfg(any(feature = "cuda", test))]
 fn heads<D: Device<f32>, T: Tape<f32, D>>(
     rows: Rows<WIDTH, D, T>,
 ) -> Result<Matrices<D, T>, D::Err> {
@@ -125,7 +122,6 @@ fn heads<D: Device<f32>, T: Tape<f32, D>>(
 }
 
 /// The backward pass of [`heads`].
-#[cfg(any(feature = "cuda", test))]
 fn together<D: Device<f32>, T: Tape<f32, D>>(
     heads: Matrices<D, T>,
 ) -> Result<Rows<WIDTH, D, T>, D::Err> {
@@ -137,8 +133,10 @@ fn together<D: Device<f32>, T: Tape<f32, D>>(
 
 /// [`attend_by_head`] for a GPU: it multiplies all heads of all images in one call of its library. The copies that
 /// this takes cost a CPU more than the products.
-#[cfg(any(feature = "cuda", test))]
-fn attend_in_one_batch<D: FusedRows + Half, T: Tape<f32, D> + Merge<T>>(
+///
+/// # Errors
+/// The device's own.
+pub fn attend_in_one_batch<D: FusedRows + Half, T: Tape<f32, D> + Merge<T>>(
     [q, k, v]: [Rows<WIDTH, D, T>; 3],
 ) -> Result<Rows<WIDTH, D, T>, D::Err> {
     let (rows, k) = (q.shape().0, heads(k)?.try_permute::<_, Axes3<0, 2, 1>>()?);
@@ -147,44 +145,4 @@ fn attend_in_one_batch<D: FusedRows + Half, T: Tape<f32, D> + Merge<T>>(
     let scores = scores.try_reshape_like(&(rows * HEADS, Const))?;
     let weights = D::softmax_rows::<PATCHES, T>(scores)?;
     together(product_of_each(weights.try_reshape_like(&pairs)?, heads(v)?)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::models::fused::tests::{both_equal, rounded_is_near};
-
-    #[test]
-    fn heads_one_by_one_equal_heads_in_one_batch_backward_too() {
-        for images in [1, 5] {
-            let dev = Cpu::seed_from_u64(7);
-            let given = [(); 3].map(|()| {
-                let rows: Rows<WIDTH, Cpu> = dev.sample_normal_like(&(images * PATCHES, Const));
-                rows
-            });
-            let taped = || given.each_ref().map(Tensor::leaky_trace);
-            both_equal(
-                1e-5,
-                [Cpu::attend(taped()).unwrap(), attend_in_one_batch(taped()).unwrap()],
-                |grads| given.each_ref().map(|rows| grads.get(rows).as_vec()).to_vec(),
-            );
-        }
-    }
-
-    #[test]
-    fn rounded_products_are_near_the_exact_ones_backward_too() {
-        let dev = Cpu::seed_from_u64(8);
-        let given = [(); 3].map(|()| {
-            let rows: Rows<WIDTH, Cpu> = dev.sample_normal_like(&(3 * PATCHES, Const));
-            rows
-        });
-        rounded_is_near([2e-2, 3e-3, 3e-3], |on_gpu| {
-            let taped = given.each_ref().map(Tensor::leaky_trace);
-            let out = if on_gpu { attend_in_one_batch(taped) } else { Cpu::attend(taped) }.unwrap();
-            let values = out.as_vec();
-            let grads = out.square().sum::<Rank0, _>().backward();
-            let gradients = given.each_ref().map(|rows| grads.get(rows).as_vec());
-            [values].into_iter().chain(gradients).collect()
-        });
-    }
 }

@@ -6,7 +6,6 @@
 
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
-#[cfg(any(feature = "cuda", test))]
 use crate::models::half_product::{self, Half};
 use crate::models::{
     autocast::{Operands, operands},
@@ -292,8 +291,10 @@ impl FusedRows for Cuda {
 }
 
 /// [`FusedRows::dense`] out of dfdx's operations.
-#[cfg(any(feature = "cuda", test))]
-fn dense_by_matmul<const I: usize, const O: usize, D: Half, T: Tape<f32, D> + Merge<T>>(
+///
+/// # Errors
+/// The device's own.
+pub fn dense_by_matmul<const I: usize, const O: usize, D: Half, T: Tape<f32, D> + Merge<T>>(
     rows: Rows<I, D, T>,
     weight: &Tensor<Rank2<I, O>, f32, D>,
     bias: &Row<O, D>,
@@ -302,8 +303,10 @@ fn dense_by_matmul<const I: usize, const O: usize, D: Half, T: Tape<f32, D> + Me
 }
 
 /// [`FusedRows::add_row`] out of dfdx's operations.
-#[cfg(any(feature = "cuda", test))]
-fn add_row_by_broadcast<const N: usize, D: Device<f32>, T: Tape<f32, D> + Merge<T>>(
+///
+/// # Errors
+/// The device's own.
+pub fn add_row_by_broadcast<const N: usize, D: Device<f32>, T: Tape<f32, D> + Merge<T>>(
     rows: Rows<N, D, T>,
     row: &Row<N, D>,
 ) -> Result<Rows<N, D, T>, D::Err> {
@@ -312,8 +315,10 @@ fn add_row_by_broadcast<const N: usize, D: Device<f32>, T: Tape<f32, D> + Merge<
 }
 
 /// [`FusedRows::normalise_rows`] out of dfdx's operations.
-#[cfg(any(feature = "cuda", test))]
-fn normalise_rows_by_broadcast<const N: usize, D: Device<f32>, T: Tape<f32, D> + Merge<T>>(
+///
+/// # Errors
+/// The device's own.
+pub fn normalise_rows_by_broadcast<const N: usize, D: Device<f32>, T: Tape<f32, D> + Merge<T>>(
     rows: Rows<N, D, T>,
     scale: &Row<N, D>,
     shift: &Row<N, D>,
@@ -396,206 +401,4 @@ fn fill<const I: usize, S: Shape, E: Number, D: Device<E>>(
 ) -> Result<(), D::Err> {
     let bound = E::from_usize(I).unwrap_or(E::one()).sqrt().recip();
     tensor.try_fill_with_distr(Uniform::new(-bound, bound))
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use crate::models::{
-        autocast::autocast,
-        model::{
-            CLASSES, Images, Logits, Network, build, gradients, parameters, set_parameters, tensors,
-        },
-    };
-
-    /// A model's parameters as a plain implementation reads them, one tensor after the other.
-    pub(crate) struct Plain<'a>(&'a [f64]);
-
-    impl<'a> Plain<'a> {
-        pub(crate) fn take(&mut self, count: usize) -> &'a [f64] {
-            let (mine, rest) = self.0.split_at(count);
-            self.0 = rest;
-            mine
-        }
-
-        /// The outputs of a dense layer, which [`Affine`] must equal.
-        pub(crate) fn affine(&mut self, rows: &[Vec<f64>], outputs: usize) -> Vec<Vec<f64>> {
-            let weight = self.take(rows[0].len() * outputs);
-            let bias = self.take(outputs);
-            let sum = |row: &[f64], o: usize| -> f64 {
-                row.iter().enumerate().map(|(i, x)| x * weight[i * outputs + o]).sum()
-            };
-            rows.iter().map(|row| (0..outputs).map(|o| sum(row, o) + bias[o]).collect()).collect()
-        }
-    }
-
-    /// Compares a model's scores with those of a `plain` implementation in f64, from parameters and one image,
-    /// and its gradients to the slopes of the same.
-    pub(crate) fn equals_plain<M: Network<Cpu>>(plain: impl Fn(&mut Plain, &[f64]) -> Vec<f64>) {
-        let dev = Cpu::seed_from_u64(11);
-        let mut model: M = build(&dev).unwrap();
-        // Nothing may stay at one or zero, where a bug would not show.
-        let mut values = parameters(&model).unwrap();
-        for (at, value) in values.iter_mut().enumerate() {
-            *value += (at % 13) as f32 * 0.005 - 0.03;
-        }
-        set_parameters(&mut model, &values).unwrap();
-        let images: Images<Cpu> = dev.sample_uniform_like(&(3, Const));
-        let pixels: Vec<f64> = images.as_vec().into_iter().map(f64::from).collect();
-        let weights: Logits<Cpu> = dev.sample_normal_like(&(3, Const));
-        let factors: Vec<f64> = weights.as_vec().into_iter().map(f64::from).collect();
-
-        let all = |values: &[f64]| -> Vec<f64> {
-            pixels.chunks_exact(784).flat_map(|image| plain(&mut Plain(values), image)).collect()
-        };
-        let mut exact: Vec<f64> = values.iter().copied().map(f64::from).collect();
-        let wanted = all(&exact);
-        assert_eq!(wanted.len(), 3 * CLASSES);
-        let got = model.predict(images.clone()).unwrap().as_vec();
-        for (got, wanted) in got.iter().zip(&wanted) {
-            let error = (f64::from(*got) - wanted).abs();
-            assert!(error <= 1e-5 * wanted.abs().max(1.0), "{got} is not {wanted}");
-        }
-
-        let scores = model.learn(images.leaky_trace()).unwrap();
-        assert_eq!(scores.as_vec(), got);
-        let grads = (scores * weights).sum().backward();
-        let (slopes, mut start) = (gradients(&model, &grads).unwrap(), 0);
-        assert_eq!(slopes.len(), exact.len());
-        for (name, shape) in tensors(&model).unwrap() {
-            let gradient = &slopes[start..start + shape.iter().product::<usize>()];
-            for at in [gradient.len() / 7, gradient.len() * 5 / 6] {
-                let value = exact[start + at];
-                let mut loss = |by: f64| -> f64 {
-                    exact[start + at] = value + by;
-                    all(&exact).iter().zip(&factors).map(|(score, factor)| score * factor).sum()
-                };
-                let wanted = (loss(1e-5) - loss(-1e-5)) / 2e-5;
-                exact[start + at] = value;
-                let error = (f64::from(gradient[at]) - wanted).abs();
-                assert!(
-                    error <= 1e-3 * wanted.abs() + 1e-5,
-                    "{name}[{at}]: {} is not {wanted}",
-                    gradient[at]
-                );
-            }
-            start += gradient.len();
-        }
-    }
-
-    type Taped<S> = Tensor<S, f32, Cpu, OwnedTape<f32, Cpu>>;
-
-    pub(crate) fn close(within: f32, one: &[f32], two: &[f32]) {
-        assert_eq!(one.len(), two.len());
-        assert!(one.iter().any(|v| v.abs() > 0.0), "{one:?}");
-        for (a, b) in one.iter().zip(two) {
-            assert!((a - b).abs() < within * b.abs().max(1.0), "{a} is not {b}");
-        }
-    }
-
-    /// Checks that two results are equal, and the gradients of `inputs` that they lead to.
-    pub(crate) fn both_equal<S: Shape + ReduceShapeTo<Rank0, Ax>, Ax: Axes>(
-        within: f32,
-        both: [Taped<S>; 2],
-        inputs: impl Fn(&Gradients<f32, Cpu>) -> Vec<Vec<f32>>,
-    ) {
-        assert_eq!(both[0].shape(), both[1].shape());
-        close(within, &both[0].as_vec(), &both[1].as_vec());
-        let weight: Tensor<S, f32, Cpu> = both[0].device().sample_normal_like(both[0].shape());
-        let [one, two] =
-            both.map(|out| inputs(&(out * weight.clone()).sum::<Rank0, Ax>().backward()));
-        one.iter().zip(&two).for_each(|(one, two)| close(within, one, two));
-    }
-
-    /// Checks that what `run` finds with rounded operands is near what it finds with exact ones: with bf16 and f16 on a CPU, and
-    /// with f16 as on a GPU, if it is told so.
-    pub(crate) fn rounded_is_near(most: [f64; 3], run: impl Fn(bool) -> Vec<Vec<f32>>) {
-        let half = Operands::F16 { scale: 1024.0 };
-        let exact = run(false);
-        let ways = [(Operands::Bf16, false), (half, false), (half, true)];
-        for ((read, on_gpu), most) in ways.into_iter().zip(most) {
-            for (found, exact) in autocast(read, || run(on_gpu)).iter().zip(&exact) {
-                let error = backprop::check::error_f32(found, exact);
-                assert!(error > 1e-6 && error < most, "{read:?}: {error}");
-            }
-        }
-    }
-
-    #[test]
-    fn rows_are_treated_as_dfdx_would_backward_too() {
-        let dev = Cpu::seed_from_u64(3);
-        for count in [1, 6] {
-            let rows: Rows<5, Cpu> = dev.sample_normal_like(&(count, Const));
-            let (scale, shift): (Row<5, Cpu>, Row<5, Cpu>) =
-                (dev.sample_normal(), dev.sample_normal());
-            let weight: Tensor<Rank2<5, 3>, f32, _> = dev.sample_normal();
-            let bias: Row<3, Cpu> = dev.sample_normal();
-            both_equal(
-                1e-5,
-                [
-                    Cpu::dense(rows.leaky_trace(), &weight, &bias).unwrap(),
-                    dense_by_matmul(rows.leaky_trace(), &weight, &bias).unwrap(),
-                ],
-                |grads| {
-                    let rows = grads.get(&rows).as_vec();
-                    vec![rows, grads.get(&weight).as_vec(), grads.get(&bias).as_vec()]
-                },
-            );
-            both_equal(
-                1e-5,
-                [
-                    Cpu::add_row(rows.leaky_trace(), &shift).unwrap(),
-                    add_row_by_broadcast(rows.leaky_trace(), &shift).unwrap(),
-                ],
-                |grads| vec![grads.get(&rows).as_vec(), grads.get(&shift).as_vec()],
-            );
-            both_equal(
-                1e-5,
-                [
-                    Cpu::normalise_rows(rows.leaky_trace(), &scale, &shift).unwrap(),
-                    normalise_rows_by_broadcast(rows.leaky_trace(), &scale, &shift).unwrap(),
-                ],
-                |grads| {
-                    let rows = grads.get(&rows).as_vec();
-                    vec![rows, grads.get(&scale).as_vec(), grads.get(&shift).as_vec()]
-                },
-            );
-            both_equal(
-                1e-5,
-                [
-                    Cpu::softmax_rows(rows.leaky_trace()).unwrap(),
-                    rows.leaky_trace().softmax::<Axis<1>>(),
-                ],
-                |grads| vec![grads.get(&rows).as_vec()],
-            );
-        }
-    }
-
-    #[test]
-    fn scores_that_are_large_become_probabilities() {
-        let dev = Cpu::default();
-        let rows: Rows<3, Cpu> = dev.tensor_from_vec(vec![1000.0, 1000.0, -1000.0], (1, Const));
-        assert_eq!(Cpu::softmax_rows(rows).unwrap().as_vec(), [0.5, 0.5, 0.0]);
-    }
-
-    #[test]
-    fn a_layer_with_rounded_products_is_near_the_exact_one_backward_too() {
-        let dev = Cpu::seed_from_u64(9);
-        let layer: modules::Linear<37, 11, f32, Cpu> = BuildModule::build(&dev);
-        let rows: Rows<37, Cpu> = dev.sample_normal_like(&(7, Const));
-        rounded_is_near([1e-2, 1e-3, 2e-3], |on_gpu| {
-            let taped = rows.leaky_trace();
-            let out = if on_gpu {
-                let weight = layer.weight.clone().try_permute::<_, Axes2<1, 0>>().unwrap();
-                dense_by_matmul(taped, &weight, &layer.bias).unwrap()
-            } else {
-                linear(&layer, taped).unwrap()
-            };
-            let values = out.as_vec();
-            let grads = out.square().mean::<Rank0, _>().backward();
-            // A GPU's product reads the weight turned round, and has no gradient for it here.
-            let weight = (!on_gpu).then(|| grads.get(&layer.weight).as_vec());
-            [values, grads.get(&rows).as_vec()].into_iter().chain(weight).collect()
-        });
-    }
 }

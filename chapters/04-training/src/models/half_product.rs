@@ -14,14 +14,14 @@ use std::mem::{replace, swap};
 type H = AMP<f16>;
 
 /// A device that multiplies in f16 too.
-pub(crate) trait Half: Device<f32> + Device<H> {}
+pub trait Half: Device<f32> + Device<H> {}
 
 impl<D: Device<f32> + Device<H>> Half for D {}
 
 /// A matrix: (rows, columns).
 type Matrix<M, N, D, T> = Tensor<(M, N), f32, D, T>;
 /// Matrices: (how many, rows, columns).
-pub(crate) type Matrices<D, T = NoneTape> = Tensor<(usize, usize, usize), f32, D, T>;
+pub type Matrices<D, T = NoneTape> = Tensor<(usize, usize, usize), f32, D, T>;
 /// From numbers of one type to those of another.
 type Change<A, B, D> = fn(Stack<A, D>) -> Result<Stack<B, D>, <D as HasErr>::Err>;
 /// Matrices of numbers of a type.
@@ -31,7 +31,7 @@ type Stack<E, D> = Tensor<(usize, usize, usize), E, D>;
 ///
 /// # Errors
 /// The device's own.
-pub(crate) fn product<K: Dim, N: Dim, D: Half, T: Tape<f32, D> + Merge<T>>(
+pub fn product<K: Dim, N: Dim, D: Half, T: Tape<f32, D> + Merge<T>>(
     a: Matrix<usize, K, D, T>,
     b: Matrix<K, N, D, T>,
 ) -> Result<Matrix<usize, N, D, T>, D::Err> {
@@ -48,7 +48,7 @@ pub(crate) fn product<K: Dim, N: Dim, D: Half, T: Tape<f32, D> + Merge<T>>(
 ///
 /// # Errors
 /// The device's own.
-pub(crate) fn product_of_each<D: Half, T: Tape<f32, D> + Merge<T>>(
+pub fn product_of_each<D: Half, T: Tape<f32, D> + Merge<T>>(
     a: Matrices<D, T>,
     b: Matrices<D, T>,
 ) -> Result<Matrices<D, T>, D::Err> {
@@ -64,7 +64,12 @@ pub(crate) fn product_of_each<D: Half, T: Tape<f32, D> + Merge<T>>(
 /// The numbers that bf16 has, in f32: a number minus what a large multiple of it loses (Veltkamp 1968; Dekker, T. J. (1971), "A
 /// floating-point technique for extending the available precision", section 5). A device without bf16 rounds by it. Beyond 2¹¹⁰
 /// the multiple is infinite.
-fn to_bf16<S: Shape, D: Device<f32>>(x: Tensor<S, f32, D>) -> Result<Tensor<S, f32, D>, D::Err> {
+///
+/// # Errors
+/// The device's own.
+pub fn to_bf16<S: Shape, D: Device<f32>>(
+    x: Tensor<S, f32, D>,
+) -> Result<Tensor<S, f32, D>, D::Err> {
     let large = x.clone().try_mul(65537.0)?; // 2¹⁶ + 1: sixteen of 24 bits go
     let lost = large.clone().try_sub(x)?;
     large.try_sub(lost)
@@ -114,56 +119,4 @@ fn add<S: Shape, D: Device<f32>>(
     let empty = Storage::<f32>::try_alloc_len(to.device(), 0)?;
     *grads.get_or_alloc_mut(to)? = replace(alone.get_or_alloc_mut(to)?, empty);
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::models::autocast::autocast;
-
-    type Three = Tensor<(usize, usize, usize), f32, Cpu>;
-
-    #[test]
-    fn it_is_the_product_and_its_gradients_within_a_rounding() {
-        let dev = Cpu::seed_from_u64(3);
-        let a: Three = dev.sample_normal_like(&(2, 5, 7));
-        let b: Three = dev.sample_normal_like(&(2, 7, 3));
-        let up: Three = dev.sample_normal_like(&(2, 5, 3)) * 1e-6; // most of it is nothing in f16
-        // Each operand is used a second time, as between the layers of a model.
-        let run = |read: Operands| {
-            let [x, y] = [a.leaky_trace(), b.leaky_trace()];
-            let product = autocast(read, || product_of_each(x, y)).unwrap();
-            let values = product.as_vec();
-            let both = (product * up.clone()).sum::<Rank0, _>();
-            let grads = (both + (a.leaky_trace() * 1e-6).sum()).backward();
-            [values, grads.get(&a).as_vec(), grads.get(&b).as_vec()]
-        };
-        let exact = run(Operands::F32);
-        let error = |read: Operands| -> f64 {
-            let narrow = run(read);
-            let each = exact.iter().zip(&narrow);
-            let errors = each.map(|(exact, narrow)| backprop::check::error_f32(narrow, exact));
-            errors.fold(0.0, f64::max)
-        };
-        let [with, without] = [65536.0, 1.0].map(|scale| error(Operands::F16 { scale }));
-        assert!(with > 0.0 && with < 2e-3, "{with}");
-        assert!(without > 0.02, "{without}");
-        let bf16 = error(Operands::Bf16);
-        assert!(bf16 > 1e-4 && bf16 < 1e-2, "{bf16}");
-    }
-
-    #[test]
-    fn bf16_by_subtraction_is_bf16() {
-        let dev = Cpu::seed_from_u64(5);
-        let x: Tensor<Rank1<5000>, f32, _> = dev.sample_normal();
-        for scale in [1.0, 1e-30, 1e30] {
-            let x = x.clone() * scale;
-            let rounded = to_bf16(x.clone()).unwrap().as_vec();
-            for (x, rounded) in x.as_vec().into_iter().zip(rounded) {
-                // A tie may go the other way, and there are few.
-                let wanted = half::bf16::from_f32(x).to_f32();
-                assert!(rounded.to_bits() == wanted.to_bits() || x.to_bits() & 0xffff == 0x8000);
-            }
-        }
-    }
 }

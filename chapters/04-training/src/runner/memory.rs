@@ -43,19 +43,3 @@ fn free() -> Option<u64> {
     };
     Some(1024 * (kib("MemAvailable:")? + kib("SwapFree:").unwrap_or(0)))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_batch_beyond_all_memory_is_refused_and_a_usual_one_is_not() {
-        for model in Model::ALL {
-            check(model, crate::Settings::of(model).batch).unwrap();
-            for batch in [usize::MAX, 1 << 40] {
-                let said = check(model, batch).unwrap_err().to_string();
-                assert!(said.contains("--batch"), "{said}");
-            }
-        }
-    }
-}

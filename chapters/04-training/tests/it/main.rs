@@ -1,9 +1,53 @@
 //! The chapter's integration tests, one module each.
 
+mod config;
 mod descent_playground;
+mod error;
 mod faults;
+mod learning {
+    mod augment;
+    mod engine;
+    mod flat;
+    mod loss;
+    mod metrics;
+    mod optimizer;
+    mod schedule;
+}
+mod measured {
+    #[cfg(unix)]
+    mod command;
+    mod experiments {
+        mod job;
+        mod studies;
+    }
+    mod figures;
+}
+mod models {
+    mod attention;
+    mod autocast;
+    mod conv;
+    mod cpu;
+    mod fused;
+    mod gates;
+    mod half_product;
+    mod linear;
+    mod mlp;
+    mod model;
+    mod norm;
+    mod ready;
+    mod rnn;
+    mod transformer;
+}
 mod page;
 mod pages;
+mod runner {
+    mod chart;
+    mod checkpoint;
+    mod export;
+    mod memory;
+    mod picture;
+    mod serve;
+}
 mod runs;
 mod shapes;
 

@@ -67,7 +67,11 @@ impl Watcher for Note<'_, '_> {
     }
 }
 
-fn run(rec: &Recorder, data: &DataSet, epochs: usize, seed: u64) -> Result<Outcome, Error> {
+/// One run on this data, from a seed.
+///
+/// # Errors
+/// As [`train_on`].
+pub fn run(rec: &Recorder, data: &DataSet, epochs: usize, seed: u64) -> Result<Outcome, Error> {
     let settings = Settings { epochs, seed, ..Settings::default() };
     let config = Config { settings, device: rec.device, ..Config::default() };
     train_on(&config, data, &mut Note { rec, seed })
@@ -108,7 +112,7 @@ const FLOPS_PER_IMAGE: f64 = 3.0 * 2.0 * (784.0 * 128.0 + 128.0 * 10.0);
 type Metric = fn(&Epoch) -> f64;
 
 /// Records finished runs that differ in their seed alone.
-fn record_runs(rec: &mut Recorder, runs: &[Outcome]) {
+pub fn record_runs(rec: &mut Recorder, runs: &[Outcome]) {
     let Some(first) = runs.first() else { return };
     let epochs = runs.iter().map(|run| run.history.len()).min().unwrap_or(0);
     if epochs == 0 {
@@ -217,49 +221,4 @@ fn drawn_digits(rec: &mut Recorder) -> Result<()> {
     }
     rec.record(share, Samples(shares));
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::chapter;
-    use lab::Device;
-
-    fn runs(count: u64) -> Vec<Outcome> {
-        let chapter = chapter();
-        let progress = Progress::hidden();
-        let rec = Recorder::new(&chapter.experiments[0], Budget::Quick, Device::Cpu, &progress);
-        let data = data::drawn(80, 40, 1);
-        (0..count).map(|seed| run(&rec, &data, 2, seed).unwrap()).collect()
-    }
-
-    #[test]
-    fn finished_runs_become_values() {
-        let (chapter, progress, runs) = (chapter(), Progress::hidden(), runs(3));
-        let of = |runs: &[Outcome]| {
-            let experiment = &chapter.experiments[0];
-            let mut rec = Recorder::new(experiment, Budget::Quick, Device::Cpu, &progress);
-            record_runs(&mut rec, runs);
-            rec.finish().0
-        };
-        assert!(of(&[]).is_empty());
-        let values = of(&runs);
-        let accuracy = values.iter().find(|v| v.key == "training.mlp").unwrap();
-        let wanted: Vec<f64> = runs.iter().map(|run| run.test_accuracy().unwrap()).collect();
-        assert_eq!(accuracy.samples.0, wanted);
-        assert_eq!((&*accuracy.params["epochs"], &*accuracy.params["data"]), ("2", "drawn"));
-        let loss = values.iter().filter(|v| v.key == "training.mlp.loss").count();
-        assert_eq!(loss, 4);
-        let rate = values.iter().find(|v| v.key == "training.mlp.rate").unwrap();
-        assert_eq!(rate.samples.0.len(), 6);
-    }
-
-    #[test]
-    fn a_training_is_a_run_of_its_experiment_alone() {
-        let (chapter, runs) = (chapter(), runs(1));
-        let run = run_of(&chapter.experiments[0], &runs[0]).unwrap();
-        assert_eq!((&*run.experiment, &*run.budget), (MLP, "quick"));
-        assert_eq!(run.values[0].samples.0, [runs[0].test_accuracy().unwrap()]);
-        assert!(run_of(&chapter.experiments[1], &runs[0]).is_err());
-    }
 }

@@ -64,7 +64,10 @@ pub fn studies() -> Vec<Experiment> {
 }
 
 /// Trains each of these, [`side_by_side`].
-fn train_all(rec: &Recorder, data: &DataSet, all: &[Settings]) -> Result<Vec<Outcome>> {
+///
+/// # Errors
+/// As [`train_on`], of one of them.
+pub fn train_all(rec: &Recorder, data: &DataSet, all: &[Settings]) -> Result<Vec<Outcome>> {
     let on = |settings: &Settings| {
         let (settings, device) = (settings.clone(), rec.device);
         train_on(&Config { settings, device, ..Config::default() }, data, &mut Silent)
@@ -164,7 +167,7 @@ pub fn record_epochs(
 }
 
 /// A metric of the epoch with this index (from 0) in each run that came so far.
-fn at_epoch(runs: &[Outcome], at: usize, of: impl Fn(&Epoch) -> f64) -> Samples {
+pub fn at_epoch(runs: &[Outcome], at: usize, of: impl Fn(&Epoch) -> f64) -> Samples {
     Samples(runs.iter().filter_map(|run| run.history.get(at)).map(of).collect())
 }
 
@@ -300,7 +303,7 @@ type Cure = fn(&mut Settings);
 
 /// What helps against overfitting: a name, and what it changes. Together they do what each does alone.
 /// Early stopping holds out a sixth of the images, so two more runs show what that sixth is worth.
-const CURES: [(&str, Cure); 8] = [
+pub const CURES: [(&str, Cure); 8] = [
     ("none", |_| ()),
     ("decay", decays),
     ("dropout", drops),
@@ -331,7 +334,7 @@ fn stops(settings: &mut Settings) {
 type Metric = fn(&Epoch) -> f64;
 
 /// Epochs of this study whose metrics are kept: close together at first.
-const LOOKS: [usize; 13] = [1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 65, 95, 140];
+pub const LOOKS: [usize; 13] = [1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 65, 95, 140];
 
 fn overfit(rec: &mut Recorder) -> Result<()> {
     let Some(data) = rec.mnist(OVERFIT)? else { return Ok(()) };
@@ -362,62 +365,4 @@ fn overfit(rec: &mut Recorder) -> Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lab::{Budget, data, progress::Progress};
-
-    fn with_recorder<T>(work: impl FnOnce(&mut Recorder) -> T) -> T {
-        let (experiments, progress) = (studies(), Progress::hidden());
-        work(&mut Recorder::new(&experiments[0], Budget::Quick, Device::Cpu, &progress))
-    }
-
-    #[test]
-    fn runs_side_by_side_are_the_runs_one_by_one() {
-        let data = data::drawn(150, 50, 2);
-        let base = Settings { epochs: 2, ..Settings::default() };
-        let all = seeds(&base, 5);
-        let outcomes = with_recorder(|rec| train_all(rec, &data, &all)).unwrap();
-        assert_eq!(outcomes.len(), 5);
-        for (settings, outcome) in all.iter().zip(&outcomes) {
-            let config = Config { settings: settings.clone(), ..Config::default() };
-            let alone = train_on(&config, &data, &mut Silent).unwrap();
-            assert_eq!(outcome.weights, alone.weights, "seed {}", settings.seed);
-        }
-        let shares = accuracies(&outcomes).0;
-        assert_eq!(shares.len(), 5);
-        assert_eq!(at_epoch(&outcomes, 1, |e| e.test_accuracy).0, shares);
-        assert!(at_epoch(&outcomes, 2, |e| e.test_accuracy).0.is_empty());
-    }
-
-    #[test]
-    fn one_run_that_fails_ends_them_all_with_its_error() {
-        let data = data::drawn(60, 20, 2);
-        let bad = Settings { lr: 1e30, epochs: 1, batch: 8, ..Settings::default() };
-        let all = [Settings { epochs: 1, ..Settings::default() }, bad];
-        let error = with_recorder(|rec| train_all(rec, &data, &all)).unwrap_err().to_string();
-        assert!(error.contains("learning rate"), "{error}");
-    }
-
-    #[test]
-    fn every_model_is_timed_in_whole_batches() {
-        let data = data::drawn(64, 10, 1);
-        let rates = rates(Model::Linear, Device::Cpu, 8, &data).unwrap();
-        assert_eq!(rates.0.len(), 5);
-        assert!(rates.0.iter().all(|rate| *rate > 0.0));
-    }
-
-    #[test]
-    fn each_remedy_changes_something_and_can_work() {
-        let base = Settings { limit: Some(1000), dropout: 0.0, ..Settings::default() };
-        for (at, (name, change)) in CURES.into_iter().enumerate() {
-            let mut changed = base.clone();
-            change(&mut changed);
-            changed.check().unwrap();
-            assert_eq!(changed == base, at == 0, "{name}");
-        }
-        assert!(LOOKS.windows(2).all(|pair| pair[0] < pair[1]));
-    }
 }
