@@ -33,18 +33,18 @@ most=${HARVEST_MOST:-60}
 # runs.
 steps() {
     local two=chapters/02-cpu-gpu four=chapters/04-training five=chapters/05-performance six=chapters/06-mixed-precision
-    local nine=chapters/09-language-model model
+    local seven=chapters/07-multi-gpu nine=chapters/09-language-model model
     local products="$two/kernels $two/src/tensor_cores $two/src/ladder.rs $two/src/gpu"
     local dfdx="$four/src/learning $four/src/models"
 
     step machine 5 - bash -c 'nvidia-smi -q || echo "skipped: no nvidia-smi"'
     step starts 5 - bash -c starts
     tests right-on-a-gpu 40 "$products $two/src/verify.rs" cpu_gpu on_a_gpu there_is_a_gpu
-    tests tests-performance 20 "$five/kernels $five/src/gpu $five/tests/it/gpu" performance gpu::
+    tests tests-performance 20 "$five/kernels $five/src/gpu $five/tests/it/gpu" performance-it gpu::
     tests tests-language_model 15 "$nine/kernels $nine/src/gpu" language_model gpu::
     tests tests-ladder 20 "$products $two/tests/it" cpu_gpu-it ladder:: lu_device::
     tests tests-cpu_gpu 25 "$two/kernels $two/src" cpu_gpu gpu:: verify:: wrong:: truck:: lu:: --skip on_a_gpu
-    tests nccl 10 chapters/07-multi-gpu/src/comm multi_gpu on_a_gpu
+    tests nccl 10 "$seven/src/comm $seven/tests/it/comm" multi_gpu-it on_a_gpu
 
     measure cpu_gpu.ladder 110 "$products $two/src/measured/experiments/ladder.rs"
     measure performance.gpu.pytorch 45 "$five/peers/pytorch_gpu.py $five/src/measured/experiments/pytorch.rs" --peers
@@ -186,10 +186,12 @@ pack() {
     # With the command among the packages its crates serve the tests, too: the features are the same.
     local package
     if [ -z "${HARVEST_NO_TESTS:-}" ]; then
-        for package in cpu_gpu multi_gpu language_model; do
+        for package in cpu_gpu language_model; do
             carry "$(test_of "$package" --lib)" "$dir/tests/$package"
         done
-        for package in cpu_gpu-it performance; do carry "$(test_of "${package%-it}" --test it)" "$dir/tests/$package"; done
+        for package in cpu_gpu performance multi_gpu; do
+            carry "$(test_of "$package" --test it)" "$dir/tests/$package-it"
+        done
     fi
     # What is looked for by its full path: PyTorch's programs, and what kernels include that are compiled while it runs.
     local paths=("$PWD"/chapters/*/peers/*.py)

@@ -9,13 +9,15 @@
 //! 4. [`replicas`]: chapter 4's trainer on many devices; gradients on their way while others are computed; ranks that
 //!    die, hang or differ.
 //! 5. [`plan`]: predicted time on thousands of GPUs, and the best split for a model and a set of cards.
+//!
+//! [`measured`] has what the page measures and draws.
 
 pub mod bytes;
 pub mod comm;
 pub mod communicator;
 pub mod cores;
 pub mod error;
-mod measured;
+pub mod measured;
 pub mod plan;
 pub mod point_to_point;
 pub mod rank;

@@ -1,7 +1,7 @@
 //! What this chapter measures and shows.
 
-mod experiments;
-mod figures;
+pub mod experiments;
+pub mod figures;
 
 use lab::{Chapter, Part};
 

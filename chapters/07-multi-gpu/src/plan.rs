@@ -5,8 +5,6 @@
 //! [`model`] as a list of blocks and the [`cards`] it may run on; what one [`split`] takes, and the [`search`] for the
 //! best, in words by [`report`](mod@report).
 
-#![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers"))]
-
 pub mod cards;
 pub mod model;
 pub mod network;

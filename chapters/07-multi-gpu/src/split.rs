@@ -14,8 +14,6 @@
 //! 10. [`equality`]: every way against one device.
 //! 11. [`claims`]: what people claim about it.
 
-#![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers"))]
-
 pub mod claims;
 pub mod data_parallel;
 pub mod dfdx;

@@ -49,7 +49,7 @@ const INSTALL: &str = "install it with `sudo apt install libnccl2` from NVIDIA's
 
 /// Where it may be: the file that the reader names, what the system finds by name, the folders of toolkits and of Python's
 /// packages.
-fn places(named: Option<OsString>, roots: &[PathBuf]) -> Vec<PathBuf> {
+pub fn places(named: Option<OsString>, roots: &[PathBuf]) -> Vec<PathBuf> {
     if let Some(named) = named.filter(|named| !named.is_empty()) {
         return vec![named.into()];
     }
@@ -60,7 +60,7 @@ fn places(named: Option<OsString>, roots: &[PathBuf]) -> Vec<PathBuf> {
 
 cpu_gpu::library! {
     /// The functions that the course calls.
-    struct Functions of "NCCL", "version 2.11 or newer" {
+    pub struct Functions of "NCCL", "version 2.11 or newer" {
         unique_id = "ncclGetUniqueId"(*mut UniqueId) -> Status;
         init_rank = "ncclCommInitRank"(*mut Handle, c_int, UniqueId, c_int) -> Status;
         abort = "ncclCommAbort"(Handle) -> Status;
@@ -81,7 +81,11 @@ cpu_gpu::library! {
 }
 
 impl Functions {
-    fn load() -> Result<Self> {
+    /// Of the library that the reader names, or else of the first one that is found.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if there is none.
+    pub fn load() -> Result<Self> {
         // SAFETY: NVIDIA's library does nothing harmful when it is loaded.
         let open = |path: PathBuf| unsafe { Library::new(path) }.ok();
         let library = places(env::var_os("THROUGHPUT_NCCL"), &roots()).into_iter().find_map(open);
@@ -507,43 +511,5 @@ impl InPlace for Nccl {
             // SAFETY: made in `meet`, ended once; this ends what is in the stream.
             unsafe { (self.functions.abort)(comm) };
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::threads;
-    use lab::testing::{Tool, need};
-
-    #[test]
-    fn it_is_looked_for_where_the_reader_says_or_everywhere() {
-        let named = places(Some("/opt/nccl/libnccl.so.2".into()), &[]);
-        assert_eq!(named, [PathBuf::from("/opt/nccl/libnccl.so.2")]);
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("nvidia/nccl");
-        std::fs::create_dir_all(root.join("lib")).unwrap();
-        let [system, other] = ["libnccl.so.2", "libnccl.so"].map(PathBuf::from);
-        let roots = [root.clone(), folder.path().join("none")];
-        assert_eq!(places(None, &roots), [system.clone(), other.clone()]);
-        std::fs::write(root.join("lib/libnccl.so.2"), "").unwrap();
-        let found = places(Some(OsString::new()), &roots);
-        assert_eq!(found, [system, other, root.join("lib/libnccl.so.2")]);
-    }
-
-    /// One rank alone: all that a machine with one GPU can show of NCCL.
-    #[test]
-    fn a_rank_alone_sums_what_it_has_on_a_gpu() {
-        let Some(_) = need(Tool::Cuda, gpu::open("cuda")) else { return };
-        let Some(_) = need(Tool::Nccl, Functions::load()) else { return };
-        let whole: Vec<f32> = (0..1000).map(|i| i as f32).collect();
-        let sums = threads::run(1, |mut thread| {
-            let mut data = whole.clone();
-            let mut nccl = Nccl::join(&mut thread, "cuda")?;
-            nccl.all_reduce(&mut data)?;
-            nccl.broadcast(Rank(0), &mut data)?;
-            Ok(data)
-        });
-        assert_eq!(sums.unwrap(), [whole]);
     }
 }

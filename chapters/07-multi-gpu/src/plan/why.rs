@@ -46,21 +46,3 @@ fn jitter() -> Result<f64> {
     let runs = published::runs()?;
     Ok(*FOUND.get_or_init(|| published::calibrated(&runs)))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_get_slower_and_a_large_model_does_not() {
-        let faster = |name, batch, p| {
-            step(name, batch, 1).unwrap().total / step(name, batch, p).unwrap().total
-        };
-        assert!(faster("mlp", 128, 2) < 1.0 && faster("mlp", 128, 128) < faster("mlp", 128, 8));
-        assert!(faster("gpt-7b", 4096, 512) > 400.0);
-        // The slowest of 64 cards is 2.3 standard deviations behind the mean.
-        assert!(faster("gpt-7b", 4096, 64) < 62.0);
-        assert!(faster("resnet50", 8192, 64) > 30.0);
-        assert!(workload("abacus").is_err());
-    }
-}

@@ -70,15 +70,3 @@ pub fn told_early(model: Model) -> Result<[usize; 2]> {
     })?;
     Ok([told.get(), learner.learned()])
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_all_moments_share_is_told_of_last() {
-        let [early, all] = told_early(Model::Cnn).unwrap();
-        assert_eq!(all - early, 16 * 25 + 16 + 16 * 32 * 25 + 32, "all but the convolutions");
-        assert_eq!(told_early(Model::Rnn).unwrap()[0], 0);
-    }
-}

@@ -162,39 +162,3 @@ fn answers(model: &Mlp<f32>, test: &Examples) -> Result<Vec<u8>> {
 pub fn read_differently(one: &Learned, other: &Learned) -> usize {
     one.answers.iter().zip(&other.answers).filter(|(a, b)| a != b).count()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn digits() -> (Examples, Examples) {
-        let set = lab::data::drawn(600, 200, 9);
-        (Examples::of(&set.train), Examples::of(&set.test))
-    }
-
-    #[test]
-    fn a_split_learns_what_one_device_learns() {
-        let (train, test) = digits();
-        let one = Trial::one(1, 0.1, 30, 2);
-        let wanted = learn(&one, &train, &test).unwrap();
-        assert!(wanted.accuracy > 0.3, "{}", wanted.accuracy);
-        for (share, ranks) in [
-            (Share::Data, 4),
-            (Share::Model(Grid { data: 1, stages: 2, tensor: 1 }), 2),
-            (Share::Model(Grid { data: 1, stages: 1, tensor: 2 }), 2),
-        ] {
-            let found = learn(&Trial { share, ranks, ..one.clone() }, &train, &test).unwrap();
-            assert!(read_differently(&found, &wanted) <= 1, "{share:?}");
-        }
-    }
-
-    #[test]
-    fn the_wrong_sum_is_another_learning_rate() {
-        let (train, test) = digits();
-        let slow = Trial { ranks: 2, sum: Sum::DividedTwice, ..Trial::one(1, 0.1, 30, 1) };
-        let fast = Trial { ranks: 2, sum: Sum::OfMeans, ..Trial::one(1, 0.025, 30, 1) };
-        let right = Trial::one(1, 0.05, 30, 1);
-        let [slow, fast, right] = [slow, fast, right].map(|p| learn(&p, &train, &test).unwrap());
-        assert!(read_differently(&slow, &right) <= 1 && read_differently(&fast, &right) <= 1);
-    }
-}

@@ -178,39 +178,3 @@ pub fn one_device(job: &Job, batches: &[Batch]) -> Result<Trained> {
 pub fn not_empty(batch: &Batch) -> Result<()> {
     if batch.is_empty() { Err(backprop::Error::EmptyBatch.into()) } else { Ok(()) }
 }
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use backprop::random::SplitMix64;
-
-    /// Batches of random images; the sizes are taken in turns.
-    pub fn batches(inputs: usize, classes: usize, sizes: &[usize], steps: usize) -> Vec<Batch> {
-        let mut random = SplitMix64::new(11);
-        (0..steps)
-            .map(|step| {
-                let rows = sizes[step % sizes.len()];
-                Batch {
-                    x: (0..rows * inputs).map(|_| random.unit() as f32).collect(),
-                    labels: (0..rows).map(|_| random.below(classes) as u8).collect(),
-                }
-            })
-            .collect()
-    }
-
-    #[test]
-    fn an_optimizer_remembers_what_its_rule_needs() {
-        assert_eq!(Update::new(Rule::Sgd(Sgd { lr: 0.1, momentum: 0.9 }), 10).bytes(), 40);
-        assert_eq!(Update::new(Rule::Adam(Adam::default()), 10).bytes(), 80);
-    }
-
-    #[test]
-    fn a_part_that_is_not_there_is_refused() {
-        let batch = Batch { x: vec![0.0; 6], labels: vec![0, 1, 2] };
-        assert_eq!(batch.part(1..2).unwrap().len(), 1);
-        assert!(batch.part(3..3).unwrap().is_empty());
-        assert!(batch.part(2..4).is_err());
-        assert!(Batch { x: vec![0.0; 7], ..batch }.part(0..1).is_err());
-        assert!(Batch::default().part(0..0).unwrap().is_empty());
-    }
-}

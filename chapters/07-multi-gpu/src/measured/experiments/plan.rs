@@ -115,14 +115,19 @@ const RANKS: [usize; 3] = [1, 2, 4];
 
 /// A rank's copy of the network and its part of the images. It descends in place: to copy parameters out and in, as
 /// [`crate::split::data_parallel`] does for any optimizer, would be timed with the step.
-struct Replica {
-    model: Mlp<f32>,
+pub struct Replica {
+    /// The weights.
+    pub model: Mlp<f32>,
     pixels: Vec<f32>,
     labels: Vec<u8>,
 }
 
 impl Replica {
-    fn new(sizes: &[usize], batch: usize) -> Result<Self> {
+    /// With random images; all have the same weights.
+    ///
+    /// # Errors
+    /// What a rank fails with.
+    pub fn new(sizes: &[usize], batch: usize) -> Result<Self> {
         let mut random = SplitMix64::new(7);
         let pixels = (0..batch * sizes[0]).map(|_| random.unit() as f32).collect();
         let labels = (0..batch).map(|i| (i % 10) as u8).collect();
@@ -130,14 +135,17 @@ impl Replica {
     }
 
     /// Forward and backward. Returns the gradient as one vector.
-    fn gradient(&self) -> Result<Vec<f32>> {
+    ///
+    /// # Errors
+    /// What a rank fails with.
+    pub fn gradient(&self) -> Result<Vec<f32>> {
         let pass = self.model.forward(&self.pixels, None)?;
         let (_, dscores) = loss_and_gradient(&pass.scores, &self.labels, self.model.classes())?;
         Ok(self.model.backward(&pass, &dscores, false)?.flat())
     }
 
     /// Plain gradient descent with the mean over `p` ranks.
-    fn update(&mut self, gradient: &[f32], p: usize) {
+    pub fn update(&mut self, gradient: &[f32], p: usize) {
         let rate = 1e-3 / p as f32;
         let mut gradient = gradient.iter();
         for tensor in self.model.tensors_mut() {
@@ -148,16 +156,20 @@ impl Replica {
 
 /// How the ranks of a step are set up.
 #[derive(Clone, Copy, Debug)]
-struct Placement {
-    ranks: usize,
+pub struct Placement {
+    /// How many.
+    pub ranks: usize,
     /// Whether they train together; else each trains for itself with its part of the images.
-    together: bool,
+    pub together: bool,
     /// Whether each is pinned to a core.
-    bound: bool,
+    pub bound: bool,
 }
 
 /// Seconds of a step of `batch` images, the mean of `steps` steps of the slowest rank.
-fn measured(sizes: &[usize], batch: usize, steps: usize, setup: Placement) -> Result<f64> {
+///
+/// # Errors
+/// What a rank fails with.
+pub fn measured(sizes: &[usize], batch: usize, steps: usize, setup: Placement) -> Result<f64> {
     let times = threads::run(setup.ranks, |mut rank| {
         if setup.bound {
             keep_to_core(rank.rank());
@@ -183,7 +195,10 @@ fn measured(sizes: &[usize], batch: usize, steps: usize, setup: Placement) -> Re
 
 /// α and β of a ring's messages between so many ranks: the time of an all-reduce over its 2(p − 1) messages, against
 /// the bytes of one. Ranks that share a core are another link than ranks that do not.
-fn link(ranks: usize, rounds: usize, bound: bool) -> Result<AlphaBeta> {
+///
+/// # Errors
+/// What a rank fails with.
+pub fn link(ranks: usize, rounds: usize, bound: bool) -> Result<AlphaBeta> {
     let messages = 2.0 * (ranks - 1) as f64;
     let sizes = (0..20).step_by(2).map(|log| 2_usize << log);
     let mut points = Vec::new();
@@ -342,38 +357,4 @@ fn why(recorder: &mut Recorder) -> Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranks_that_talk_stay_equal_and_take_time() {
-        let sizes = [20, 9, 10];
-        for (together, bound) in [(true, true), (true, false), (false, true)] {
-            let setup = Placement { ranks: 3, together, bound };
-            assert!(measured(&sizes, 12, 2, setup).unwrap() > 0.0, "{setup:?}");
-        }
-        let models = threads::run(3, |mut rank| {
-            let mut replica = Replica::new(&sizes, 4 + rank.rank().0)?;
-            for _ in 0..3 {
-                let mut gradient = replica.gradient()?;
-                rank.all_reduce(&mut gradient)?;
-                replica.update(&gradient, 3);
-            }
-            Ok(replica.model.parameters())
-        })
-        .unwrap();
-        assert!(models[1..].iter().all(|model| *model == models[0]));
-        assert!(models[0] != Replica::new(&sizes, 4).unwrap().model.parameters());
-    }
-
-    #[test]
-    fn a_link_has_latency_or_bandwidth() {
-        for (ranks, bound) in [(2, false), (2, true), (3, true)] {
-            let link = link(ranks, 3, bound).unwrap();
-            assert!(link.alpha >= 0.0 && link.beta >= 0.0 && link.alpha + link.beta > 0.0);
-        }
-    }
 }

@@ -101,7 +101,8 @@ pub struct Job {
     pub model: &'static str,
     /// Images of a step, all ranks together.
     pub batch: usize,
-    images: usize,
+    /// Images of an epoch.
+    pub images: usize,
 }
 
 /// The jobs that are tried.
@@ -141,7 +142,10 @@ impl Job {
     }
 
     /// Rank 0's outcome with so many ranks, each on one thread.
-    fn ranks(self, engine: &str, size: usize, data: &DataSet) -> Result<(Outcome, Spent)> {
+    ///
+    /// # Errors
+    /// What a rank fails with.
+    pub fn ranks(self, engine: &str, size: usize, data: &DataSet) -> Result<(Outcome, Spent)> {
         let mut all = match engine {
             "tcp" => tcp::run(size, |comm| {
                 in_own_pool(comm.rank(), 1, || self.rank(Box::new(comm), data))
@@ -154,7 +158,10 @@ impl Job {
     }
 
     /// One device with all cores and no replicas.
-    fn alone(self, data: &DataSet) -> Result<Outcome> {
+    ///
+    /// # Errors
+    /// What a rank fails with.
+    pub fn alone(self, data: &DataSet) -> Result<Outcome> {
         in_own_pool(Rank(0), threads_each(1), || {
             let dev = Cpu::seed_from_u64(0);
             let (mut learner, config) = self.learner(&dev)?;
@@ -167,7 +174,7 @@ impl Job {
 const EPOCHS: usize = 3;
 
 /// Images per second in the best epoch but the first: other programs can only make it slower.
-fn rate(outcome: &Outcome) -> f64 {
+pub fn rate(outcome: &Outcome) -> f64 {
     outcome.history.iter().skip(1).map(|epoch| epoch.images_per_second).fold(f64::NAN, f64::max)
 }
 
@@ -362,39 +369,4 @@ fn end_of_one(rec: &Recorder, program: &Path, signal: &str) -> lab::Result<f64> 
             "after rank {victim} got SIG{signal}, another rank did not end"
         ))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lab::progress::Progress;
-
-    #[test]
-    fn every_way_to_train_a_job_learns_the_same() {
-        let data = lab::data::drawn(60, 20, 1);
-        let job = Job { model: "mlp", batch: 16, images: 40 };
-        let one = job.alone(&data).unwrap();
-        assert!(rate(&one) > 0.0);
-        for engine in ENGINES {
-            let (outcome, spent) = job.ranks(engine, 2, &data).unwrap();
-            assert_eq!(spent.steps, 3 * 3);
-            assert!(spent.compute > 0.0 && spent.sum > 0.0);
-            let far = outcome.weights.iter().zip(&one.weights).map(|(a, b)| (a - b).abs());
-            assert!(far.fold(0.0, f32::max) < 1e-4, "{engine}");
-        }
-    }
-
-    #[test]
-    fn without_the_command_processes_are_skipped_with_a_reason() {
-        for experiment in experiments().iter().filter(|experiment| experiment.key == FAILURES.name)
-        {
-            let progress = Progress::hidden();
-            let mut rec = Recorder::new(experiment, Budget::Quick, lab::Device::Cpu, &progress);
-            (experiment.run)(&mut rec).unwrap();
-            let (values, skipped) = rec.finish();
-            assert!(values.is_empty());
-            assert_eq!(skipped.len(), SIGNALS.len());
-            assert!(skipped.iter().all(|skip| skip.why.contains("throughput measure")));
-        }
-    }
 }

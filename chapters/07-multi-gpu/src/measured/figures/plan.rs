@@ -59,7 +59,11 @@ fn in_full(word: &str) -> String {
     full.to_owned()
 }
 
-fn scaling_curves(records: &Records) -> Result<Drawing> {
+/// The rate of each GPU on ever more of them, published and simulated.
+///
+/// # Errors
+/// If a record is missing.
+pub fn scaling_curves(records: &Records) -> Result<Drawing> {
     let of = |key: Key, by: &str, model: &str| key.at(&[("by", &by), ("model", &model)]);
     let lines = DRAWN.map(|(by, model, name)| (name.to_owned(), of(SCALING, by, model)));
     let mut plot = Lines {
@@ -99,7 +103,11 @@ fn scaling_curves(records: &Records) -> Result<Drawing> {
     Ok(Drawing { alt, ..plot.drawing(caption) })
 }
 
-fn scaling_table(records: &Records) -> Result<TableData> {
+/// The same, as published and as predicted.
+///
+/// # Errors
+/// If a record is missing.
+pub fn scaling_table(records: &Records) -> Result<TableData> {
     let mut rows = Vec::new();
     for value in records.every(PUBLISHED.at(&[]))? {
         let of = |name: &str| value.param(name).unwrap_or_default().to_owned();
@@ -127,7 +135,11 @@ fn scaling_table(records: &Records) -> Result<TableData> {
     })
 }
 
-fn why_curves(records: &Records) -> Result<Drawing> {
+/// How much faster a step gets with more cards, by model.
+///
+/// # Errors
+/// If a record is missing.
+pub fn why_curves(records: &Records) -> Result<Drawing> {
     let of = |model: &str, batch: usize| WHY.at(&[("model", &model), ("batch", &batch)]);
     let lines = BATCHES.map(|(model, batch)| {
         let name = format!("{}, batch {}", in_full(model), Unit::Count.format(batch as f64));
@@ -152,24 +164,4 @@ fn why_curves(records: &Records) -> Result<Drawing> {
     let points = vec![(1.0, 1.0), (4096.0, 4096.0)];
     plot.limits.push(LimitLine { name: "ideal".to_owned(), points });
     Ok(plot.drawing(caption))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measured::experiments::plan::experiments;
-    use lab::testing;
-
-    #[test]
-    fn what_is_simulated_is_drawn_and_tabled() {
-        let simulated = experiments().into_iter().skip(1);
-        let values: Vec<_> = simulated.flat_map(|one| testing::run(&one).values).collect();
-        let records = testing::records(&crate::chapter(), &values, &[]);
-        for figure in [scaling_curves, why_curves] {
-            let drawing = figure(&records).unwrap();
-            assert!(drawing.svg.starts_with("<svg") && !drawing.caption.contains("NaN"));
-            assert!(!drawing.alt.contains("NaN"), "{}", drawing.alt);
-        }
-        assert_eq!(scaling_table(&records).unwrap().rows.len(), 12);
-    }
 }

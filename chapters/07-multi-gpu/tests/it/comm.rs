@@ -1,0 +1,5 @@
+mod algorithm;
+mod bench;
+mod cost;
+mod gpus;
+mod nccl;

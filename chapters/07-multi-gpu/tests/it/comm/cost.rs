@@ -1,0 +1,53 @@
+use multi_gpu::comm::cost::{AlphaBeta, fit, rounds};
+use proptest::prelude::*;
+
+const LINK: AlphaBeta = AlphaBeta { alpha: 2e-6, beta: 1e-10 };
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * b.abs()
+}
+
+#[test]
+fn formulas_as_on_paper() {
+    let (a, b, n) = (LINK.alpha, LINK.beta, 1000.0);
+    assert!(near(LINK.naive(n, 4), 6.0 * (a + b * n)));
+    assert!(near(LINK.ring(n, 4), 6.0 * (a + b * n / 4.0)));
+    assert!(near(LINK.tree(n, 4), 4.0 * (a + b * n)));
+    assert!(near(LINK.tree(n, 5), 6.0 * (a + b * n)));
+    assert!(near(LINK.halving(n, 4), 4.0 * a + 1.5 * b * n));
+    for alone in [0, 1] {
+        let all = [LINK.naive(n, alone), LINK.ring(n, alone), LINK.tree(n, alone)];
+        assert_eq!((all, LINK.halving(n, alone)), ([0.0; 3], 0.0));
+    }
+    assert_eq!([1, 2, 3, 4, 5, 8, 9].map(rounds), [0, 1, 2, 2, 3, 3, 4]);
+}
+
+#[test]
+fn small_messages_want_a_tree_and_large_ones_a_ring() {
+    assert!(LINK.tree(4.0, 64) < LINK.ring(4.0, 64));
+    assert!(LINK.ring(1e9, 64) < LINK.tree(1e9, 64));
+    assert!(LINK.halving(4.0, 64) <= LINK.tree(4.0, 64));
+}
+
+#[test]
+fn nothing_is_fitted_to_too_little() {
+    assert_eq!(fit(&[]), None);
+    assert_eq!(fit(&[(8.0, 1.0)]), None);
+    assert_eq!(fit(&[(8.0, 1.0), (8.0, 1.1)]), None);
+    let falling = fit(&[(1.0, 2.0), (100.0, 1.0)]).unwrap();
+    assert!(falling.beta == 0.0 && falling.alpha > 1.0, "{falling:?}");
+    let proportional = fit(&[(1.0, 0.5), (10.0, 8.0), (100.0, 100.0)]).unwrap();
+    assert!(proportional.alpha == 0.0 && proportional.beta > 0.0, "{proportional:?}");
+}
+
+proptest! {
+    #[test]
+    fn a_line_is_found_again(alpha in 1e-7_f64..1e-3, beta in 1e-12_f64..1e-8) {
+        let link = AlphaBeta { alpha, beta };
+        let sizes = (2..27).map(|log| f64::from(1 << log));
+        let measured: Vec<_> = sizes.map(|n| (n, link.message(n))).collect();
+        let found = fit(&measured).unwrap();
+        prop_assert!((found.alpha / alpha - 1.0).abs() < 1e-6, "{found:?}");
+        prop_assert!((found.beta / beta - 1.0).abs() < 1e-6, "{found:?}");
+    }
+}

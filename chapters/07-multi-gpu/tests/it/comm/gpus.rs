@@ -1,0 +1,24 @@
+use lab::Device;
+use multi_gpu::{comm::gpus::over_nccl, threads};
+
+#[test]
+fn without_gpus_the_engine_stays_and_the_reason_is_told() {
+    // A GPU that no machine has, so that machines with NCCL do the same.
+    let gpu = Device::Cuda(1000);
+    for (devices, told) in
+        [([Device::Cpu; 2], false), ([Device::Cpu, gpu], false), ([gpu; 2], true)]
+    {
+        let said = threads::run(2, |comm| {
+            let device = devices[comm.rank().0];
+            let (mut comm, why) = over_nccl(Box::new(comm), device)?;
+            let mut data = [1.0];
+            comm.all_reduce(&mut data)?;
+            assert!((data[0] - 2.0).abs() < 1e-6);
+            Ok(why)
+        });
+        for why in said.unwrap() {
+            assert_eq!(why.is_some(), told);
+            assert!(why.is_none_or(|why| why.contains("without NCCL: ")));
+        }
+    }
+}

@@ -1,0 +1,3 @@
+mod comm;
+mod plan;
+mod replicas;

@@ -1,0 +1,9 @@
+mod cards;
+mod model;
+mod network;
+mod predicted;
+mod published;
+mod report;
+mod search;
+mod simulate;
+mod why;

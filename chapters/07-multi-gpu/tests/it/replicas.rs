@@ -1,0 +1,9 @@
+mod frame;
+mod handshake;
+mod launch;
+mod link;
+mod member;
+mod run;
+mod show;
+mod tcp;
+mod watch;

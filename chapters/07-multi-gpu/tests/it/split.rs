@@ -1,0 +1,11 @@
+mod claims;
+mod dfdx;
+mod equality;
+mod group;
+mod hybrid;
+mod job;
+mod overlap;
+mod schedule;
+mod tensor;
+mod wire;
+mod zero;

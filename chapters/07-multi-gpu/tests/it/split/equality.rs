@@ -1,0 +1,134 @@
+use super::job::batches;
+use backprop::{adam::Adam, sgd::Sgd};
+use multi_gpu::split::equality::{Strategy, against_one, example, largest, split};
+use multi_gpu::split::job::{Batch, Job, Rule};
+use multi_gpu::{split::hybrid::Grid, split::schedule::Schedule, split::zero::Level};
+
+const RULES: [Rule; 2] = [
+    Rule::Sgd(Sgd { lr: 0.1, momentum: 0.9 }),
+    Rule::Adam(Adam { lr: 1e-3, beta1: 0.9, beta2: 0.999, eps: 1e-8 }),
+];
+
+fn job(sizes: &[usize], rule: Rule) -> Job {
+    Job { sizes: sizes.to_vec(), seed: 3, rule }
+}
+
+/// Each of the ways on each number of ranks, twenty steps on batches of each of these lists of sizes, in turns.
+#[track_caller]
+fn equal(ways: &[Strategy], ranks: &[usize], rows: &[&[usize]], limit: f64) {
+    let ranks = |way| ranks.iter().map(move |ranks| (way, *ranks));
+    for (way, ranks) in ways.iter().flat_map(ranks) {
+        for (rows, rule) in rows.iter().flat_map(|rows| RULES.map(|rule| (rows, rule))) {
+            let (job, batches) = (job(&[13, 17, 11, 9, 5], rule), batches(13, 5, rows, 20));
+            let found = against_one(*way, ranks, &job, &batches).unwrap();
+            let near = found.parameters <= limit && found.losses <= 1e-5;
+            assert!(near, "{} on {ranks}, {}: {found:?}", way.name(), rule.name());
+        }
+    }
+}
+
+#[test]
+fn data_parallel_is_one_device() {
+    // Even parts, uneven ones, batches that change, and fewer images than ranks.
+    let rows: [&[usize]; 4] = [&[24], &[23], &[16, 7, 30], &[2]];
+    equal(&[Strategy::Data], &[2, 3, 4, 7], &rows, 1e-5);
+}
+
+#[test]
+fn one_rank_and_layers_on_ranks_of_their_own_are_one_device_bit_for_bit() {
+    let grid = Grid { data: 1, stages: 1, tensor: 1 };
+    let [gpipe, one] = Schedule::ALL.map(|schedule| Strategy::Pipeline(schedule, 1));
+    let others =
+        [Strategy::Data, Strategy::Tensor, Strategy::Overlap(100), Strategy::Hybrid(grid, 1)];
+    equal(&others, &[1], &[&[23]], 0.0);
+    equal(&Level::ALL.map(Strategy::Zero), &[1], &[&[23]], 0.0);
+    equal(&[Strategy::Layers, gpipe, one], &[1, 2, 3, 4], &[&[23, 1]], 0.0);
+}
+
+#[test]
+fn a_pipeline_is_one_device() {
+    for (ranks, micros) in [(2, 4), (3, 5), (4, 8), (4, 2), (2, 40)] {
+        let ways = Schedule::ALL.map(|schedule| Strategy::Pipeline(schedule, micros));
+        equal(&ways, &[ranks], &[&[24, 7]], 1e-5);
+    }
+}
+
+#[test]
+fn both_schedules_are_the_same_bits() {
+    let (job, batches) = (job(&[13, 17, 11, 9, 5], RULES[1]), batches(13, 5, &[23], 20));
+    let [a, b] = Schedule::ALL.map(|s| split(Strategy::Pipeline(s, 6), 4, &job, &batches).unwrap());
+    assert_eq!(a, b);
+}
+
+#[test]
+fn split_products_are_one_device() {
+    // Up to more ranks than hidden units.
+    equal(&[Strategy::Tensor], &[2, 3, 4, 12, 18], &[&[23]], 1e-5);
+    // An odd number of layers: the last one is whole.
+    let odd = job(&[13, 17, 11, 5], RULES[1]);
+    let found = against_one(Strategy::Tensor, 3, &odd, &batches(13, 5, &[23], 20)).unwrap();
+    assert!(found.parameters <= 1e-5, "{found:?}");
+}
+
+#[test]
+fn every_level_of_zero_and_buckets_of_any_size_are_one_device() {
+    let zero = Level::ALL.map(Strategy::Zero);
+    equal(&zero, &[2, 3, 5], &[&[24], &[23], &[2, 9]], 1e-5);
+    let buckets = [0, 400, usize::MAX].map(Strategy::Overlap);
+    equal(&buckets, &[2, 3], &[&[23, 2]], 1e-5);
+}
+
+#[test]
+fn two_ranks_have_one_order_of_sums_so_all_replicas_agree_bit_for_bit() {
+    let (job, batches) = (job(&[13, 17, 11, 9, 5], RULES[1]), batches(13, 5, &[23], 20));
+    let data = split(Strategy::Data, 2, &job, &batches).unwrap();
+    let overlaps = [0, 500, usize::MAX].map(Strategy::Overlap);
+    for way in Level::ALL.map(Strategy::Zero).into_iter().chain(overlaps) {
+        let found = split(way, 2, &job, &batches).unwrap();
+        assert_eq!(found.parameters, data.parameters, "{way:?}");
+    }
+}
+
+#[test]
+fn every_grid_of_eight_ranks_is_one_device() {
+    let cuts = [1, 2, 4, 8].map(|data| [1, 2, 4].map(|stages| (data, stages)));
+    let cuts = cuts.into_iter().flatten().filter(|(data, stages)| 8 % (data * stages) == 0);
+    let grid = |(data, stages)| Grid { data, stages, tensor: 8 / data / stages };
+    let grids: Vec<_> = cuts.map(|cut| Strategy::Hybrid(grid(cut), 3)).collect();
+    equal(&grids, &[8], &[&[24, 11]], 1e-5);
+}
+
+#[test]
+fn what_cannot_be_split_is_refused() {
+    let (job, batches) = (job(&[13, 17, 5], RULES[0]), batches(13, 5, &[6], 1));
+    let refused = |way, ranks| split(way, ranks, &job, &batches).unwrap_err().to_string();
+    assert!(refused(Strategy::Layers, 3).contains("2 layers can't be put on 3 devices"));
+    assert!(refused(Strategy::Pipeline(Schedule::Gpipe, 0), 2).contains("one at least"));
+    assert!(refused(Strategy::Data, 0).contains("one at least"));
+    let empty = [Batch::default()];
+    for strategy in [
+        Strategy::Data,
+        Strategy::Layers,
+        Strategy::Tensor,
+        Strategy::Zero(Level::Parameters),
+        Strategy::Overlap(1),
+    ] {
+        let error = split(strategy, 2, &job, &empty).unwrap_err().to_string();
+        assert!(error.contains("the batch is empty"), "{strategy:?}: {error}");
+    }
+}
+
+#[test]
+fn the_example_can_be_split() {
+    let (job, batches) = example();
+    assert_eq!((batches.len(), batches[19].len()), (20, 97));
+    let found = against_one(Strategy::Data, 2, &job, &batches).unwrap();
+    assert!(found.parameters > 0.0 && found.parameters <= 1e-5, "{found:?}");
+}
+
+#[test]
+fn a_difference_cannot_hide_in_nan() {
+    assert!(largest(&[1.0, f64::NAN, 2.0], &[1.0, 1.0, 7.0]).is_nan());
+    assert!(largest(&[1.0], &[1.0, 2.0]).is_nan());
+    assert_eq!(largest(&[1.0, -2.0], &[1.5, 2.0]), 4.0);
+}

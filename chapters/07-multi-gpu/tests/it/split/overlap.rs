@@ -1,0 +1,38 @@
+use multi_gpu::split::overlap::{CommThread, predict};
+use multi_gpu::{Error, Rank, split::wire::Cost, threads};
+
+#[test]
+fn a_wire_that_costs_nothing_ends_with_the_backward_pass() {
+    let layers = [(100, 1.0), (1000, 2.0), (10, 3.0)];
+    assert_eq!(predict(&layers, 0, Cost { latency: 0.0, per_byte: 0.0 }, 4), 6.0);
+    // One rank has no other to send to.
+    assert_eq!(predict(&layers, 0, Cost { latency: 9.0, per_byte: 9.0 }, 1), 6.0);
+}
+
+#[test]
+fn only_what_the_backward_pass_does_not_cover_is_seen() {
+    // With two ranks an all-reduce of n numbers takes 2 (1 + 2 n) seconds.
+    let cost = Cost { latency: 1.0, per_byte: 1.0 };
+    let layers = [(1, 100.0), (2, 100.0), (3, 100.0)];
+    assert_eq!(predict(&layers, 0, cost, 2), 300.0 + 14.0); // the last layer's alone
+    assert_eq!(predict(&layers, usize::MAX, cost, 2), 300.0 + 26.0); // all, at the end
+    assert_eq!(predict(&layers, 9, cost, 2), 300.0 + 14.0); // the first two together
+    // A wire that is slower than the computation is never free.
+    let slow = [(1000, 1.0); 3];
+    assert_eq!(predict(&slow, 0, cost, 2), 1.0 + 3.0 * 4002.0);
+}
+
+#[test]
+fn a_rank_that_ends_is_no_endless_wait_for_the_others() {
+    let failed = threads::run(2, |comm| {
+        if comm.rank() == Rank(1) {
+            return Err(Error::Config("enough".into()));
+        }
+        let comms = CommThread::open(comm)?;
+        comms.send(vec![1.0; 8]);
+        assert!(matches!(comms.sum(), Err(Error::Lost { rank: Rank(1), .. })));
+        comms.send(vec![1.0]); // into the void
+        comms.sum().map(|_| ())
+    });
+    assert_eq!(failed.unwrap_err().to_string(), "enough");
+}
