@@ -98,21 +98,9 @@ impl From<Error> for multi_gpu::Error {
 }
 
 /// Fails unless the two numbers are the same.
-pub(crate) fn count(what: &'static str, found: usize, wanted: usize) -> Result<()> {
+///
+/// # Errors
+/// [`Error::Count`] if it is another number.
+pub fn count(what: &'static str, found: usize, wanted: usize) -> Result<()> {
     if found == wanted { Ok(()) } else { Err(Error::Count { what, found, wanted }) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_says_what_to_do() {
-        let error = Error::Diverged { step: 7, lr: 3e-3, loss: f64::NAN };
-        let text = lab::Error::from(error).to_string();
-        assert!(text.contains("step 7") && text.contains("such as 1.0e-3"), "{text}");
-        let text = Error::TooShort { found: 3, context: 128 }.to_string();
-        assert!(text.contains("at least 129"), "{text}");
-        assert!(count("x", 1, 2).is_err() && count("x", 2, 2).is_ok());
-    }
 }

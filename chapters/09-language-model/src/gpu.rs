@@ -4,8 +4,6 @@
 //! 2. [`tensors`]: where the tensors of a layout lie in a device's buffer.
 //! 3. [`step`]: the passes and the update, one launch after the other, equal to the CPU's.
 
-#[cfg(test)]
-mod attention;
 pub mod kernels;
 pub mod step;
 pub mod tensors;

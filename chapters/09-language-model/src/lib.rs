@@ -33,8 +33,6 @@
 //!
 //! [`error`](mod@error) has what can go wrong, [`measured`] what the page measures and draws.
 
-#![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers"))]
-
 pub mod attention;
 pub mod blocks;
 pub mod config;

@@ -46,7 +46,7 @@ pub fn first_of_each(texts: &[&[u8]]) -> Vec<bool> {
 }
 
 /// How many minima two files share.
-fn equal(one: &Signature, two: &Signature) -> usize {
+pub fn equal(one: &Signature, two: &Signature) -> usize {
     one.iter().zip(two).filter(|(a, b)| a == b).count()
 }
 
@@ -75,7 +75,7 @@ const SEEDS: Signature = {
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The hash of each run of [`RUN`] words; of all words together where there are fewer.
-fn shingles(text: &[u8]) -> Vec<u64> {
+pub fn shingles(text: &[u8]) -> Vec<u64> {
     let words: Vec<u64> = words(text).map(hash).collect();
     let together =
         |run: &[u64]| random::at(run.iter().fold(0, |all: u64, word| all.rotate_left(7) ^ word), 0);
@@ -83,7 +83,7 @@ fn shingles(text: &[u8]) -> Vec<u64> {
 }
 
 /// Names and numbers, and each other visible byte by itself.
-fn words(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn words(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_' || !b.is_ascii();
     std::iter::from_fn(move || {
         text = text.trim_ascii_start();
@@ -98,70 +98,4 @@ fn words(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
 fn hash(word: &[u8]) -> u64 {
     let byte = |all: u64, b: &u8| (all ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3);
     random::at(word.iter().fold(0xcbf2_9ce4_8422_2325, byte), 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    /// A text of so many functions, with names by a seed.
-    fn functions(count: u64, seed: u64) -> String {
-        let mut random = random::SplitMix64::new(seed);
-        let mut text = String::new();
-        for _ in 0..count {
-            let [a, b, c] = [0; 3].map(|_| random.below(1000));
-            text += &format!("fn f{a}(x: u{b}) -> u{b} {{\n    x.g{c}({a}) + {b}\n}}\n\n");
-        }
-        text
-    }
-
-    #[test]
-    fn equal_minima_estimate_the_jaccard_index() {
-        for shared in [0, 20, 50, 80, 95] {
-            let both = functions(shared, 1);
-            let (one, two) =
-                (both.clone() + &functions(100 - shared, 2), both + &functions(100 - shared, 3));
-            let sets = [&one, &two]
-                .map(|text| shingles(text.as_bytes()).into_iter().collect::<BTreeSet<_>>());
-            let union = sets[0].union(&sets[1]).count() as f64;
-            let jaccard = sets[0].intersection(&sets[1]).count() as f64 / union;
-            let [a, b] = [&one, &two].map(|text| signature(text.as_bytes()));
-            let estimate = equal(&a, &b) as f64 / MINIMA as f64;
-            assert!((jaccard - estimate).abs() < 0.16, "{shared}: {jaccard} against {estimate}");
-        }
-    }
-
-    #[test]
-    fn copies_go_and_the_first_stays() {
-        let text = functions(50, 1);
-        let spaced = text.replace('\n', "\n\n    ");
-        let renamed = text.replacen("fn f", "fn other", 2);
-        let half = functions(25, 1) + &functions(25, 9);
-        let other = functions(50, 2);
-        let short = ["fn a() {}", "fn a()  {}", "fn b() {}"];
-        let all = [&[&*text, &*other, &*spaced, &*renamed, &*half], &short[..]].concat();
-        let all: Vec<&[u8]> = all.into_iter().map(str::as_bytes).collect();
-        let wanted = [true, true, false, false, true, true, false, true];
-        assert_eq!(first_of_each(&all), wanted);
-        assert!(first_of_each(&[]).is_empty());
-    }
-
-    #[test]
-    fn any_bytes_have_shingles() {
-        for text in [
-            &b""[..],
-            b" \n",
-            b"\0\0\0",
-            b"\xff\xfe\xfd",
-            b"x",
-            b"a b c d e f g h",
-            "größe = 1".as_bytes(),
-        ] {
-            assert_eq!(signature(text), signature(&[b"  ", text, b"\n"].concat()), "{text:?}");
-        }
-        let line = vec![b'('; 2 << 20];
-        assert_eq!(shingles(&line).len(), line.len() - RUN + 1);
-        assert_eq!(words("fn größe_1(a)".as_bytes()).count(), 5);
-    }
 }

@@ -31,7 +31,7 @@ pub struct Zero {
 }
 
 /// The parts of the tensors that lie in `own`, numbered from its beginning.
-fn inside(tensors: Vec<(Range<usize>, bool)>, own: &Range<usize>) -> Vec<(Range<usize>, bool)> {
+pub fn inside(tensors: Vec<(Range<usize>, bool)>, own: &Range<usize>) -> Vec<(Range<usize>, bool)> {
     let part = |range: Range<usize>| {
         range.start.max(own.start) - own.start..range.end.min(own.end) - own.start
     };
@@ -107,19 +107,5 @@ impl Split for Zero {
             activations: self.portion.bytes(),
             group: 0,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_part_has_its_pieces_of_the_tensors() {
-        let tensors = || vec![(0..4, true), (4..6, false), (6..12, true)];
-        assert_eq!(inside(tensors(), &(0..12)), tensors());
-        assert_eq!(inside(tensors(), &(3..8)), [(0..1, true), (1..3, false), (3..5, true)]);
-        assert_eq!(inside(tensors(), &(7..9)), [(0..2, true)]);
-        assert_eq!(inside(tensors(), &(12..12)), []);
     }
 }

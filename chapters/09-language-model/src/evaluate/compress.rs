@@ -49,7 +49,11 @@ pub fn xz(texts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Bits> {
     xz_by("xz", texts)
 }
 
-fn xz_by(program: &str, texts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Bits> {
+/// [`xz`] by another name of the program.
+///
+/// # Errors
+/// As [`xz`].
+pub fn xz_by(program: &str, texts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Bits> {
     let failed = |error: io::Error| Error::Skipped {
         what: "xz".to_owned(),
         why: format!("the program xz can't be run ({error}); install xz-utils"),
@@ -85,31 +89,4 @@ fn xz_by(program: &str, texts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Re
         return Err(failed(written.err().unwrap_or_else(|| io::Error::other(status.to_string()))));
     }
     Ok(Bits { bits: 8.0 * packed as f64, bytes, tokens: 0 })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lab::testing::{Tool, need};
-
-    #[test]
-    fn repeated_text_takes_few_bits_and_noise_eight() {
-        let noise: Vec<u8> = {
-            let mut random = lab::random::SplitMix64::new(1);
-            (0..50_000).map(|_| random.below(256) as u8).collect()
-        };
-        let text = b"fn main() {}\n".repeat(5000);
-        let found = gzip([&text]).unwrap();
-        assert_eq!(found.bytes, text.len());
-        assert!(found.per_byte() < 0.1);
-        assert!(
-            (gzip([&noise[..25_000], &noise[25_000..]]).unwrap().per_byte() - 8.0).abs() < 0.02
-        );
-        if let Some(found) = need(Tool::Xz, xz([&noise, &text])) {
-            assert_eq!(found.bytes, noise.len() + text.len());
-            assert!(found.bits / 8.0 > noise.len() as f64 && found.bits / 8.0 < 51_000.0);
-        }
-        let missing = xz_by("no-such-program", [&text]);
-        assert!(matches!(missing, Err(Error::Skipped { .. })), "{missing:?}");
-    }
 }

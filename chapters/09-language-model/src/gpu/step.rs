@@ -19,7 +19,7 @@ use performance::gpu::{kernels::length, product::Layout as Order};
 use std::ops::Range;
 
 /// Queries, or keys, of a block of attention.
-pub(super) const OWNED: usize = 64;
+pub const OWNED: usize = 64;
 /// Rows of a part of the sums of `rms_norm.cl`.
 const PIECE: usize = 64;
 /// Numbers of a block of `squares`.
@@ -454,73 +454,5 @@ impl Backend for Step<'_> {
         }
         trainer.step = self.course.step;
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Error, Model, train::Settings};
-    use backprop::check::error_f32;
-    use cpu_gpu::gpu::testing;
-    use lab::random::SplitMix64;
-
-    /// Sizes that no tile divides; more than one block of queries.
-    fn trainer() -> (Trainer, Vec<u32>) {
-        let config =
-            Config { vocabulary: 37, context: 70, width: 12, heads: 2, layers: 2, hidden: 10 };
-        let mut random = SplitMix64::new(3);
-        let stream: Vec<u32> = (0..900).map(|_| random.below(37) as u32).collect();
-        let settings = Settings {
-            batch: 3,
-            length: 67,
-            steps: 9,
-            warmup: 2,
-            lr: 1e-2,
-            clip: 0.5,
-            ..Settings::default()
-        };
-        (Trainer::new(Model::new(config, 1).unwrap(), settings, &stream, 1).unwrap(), stream)
-    }
-
-    #[test]
-    fn five_steps_are_the_cpus_five_steps() {
-        let Some(gpu) = testing::opencl() else { return };
-        let (mut cpu, stream) = trainer();
-        cpu.step(&stream).unwrap(); // it takes over in the middle of a run
-        let mut device = Step::new(&*gpu, &cpu, &stream).unwrap();
-        let (mut back, _) = trainer();
-        for at in 0..5 {
-            let (wanted, got) = (cpu.step(&stream).unwrap(), device.step(&stream).unwrap());
-            assert_eq!((wanted.step, wanted.lr), (got.step, got.lr));
-            assert!((wanted.loss / got.loss - 1.0).abs() < 1e-5, "{wanted:?} {got:?}");
-            assert!((wanted.norm / got.norm - 1.0).abs() < 1e-4, "{wanted:?} {got:?}");
-            let gradient = device.gradient().unwrap();
-            for (name, range, _) in cpu.model.layout.tensors(&cpu.model.config) {
-                let error = error_f32(&gradient[range.clone()], &cpu.gradient()[range]);
-                assert!(error < 1e-3, "step {at}, {name}: {error:e}");
-            }
-        }
-        device.hand_back(&mut back).unwrap();
-        assert_eq!(back.step, cpu.step);
-        assert!(error_f32(&back.model.parameters, &cpu.model.parameters) < 1e-3);
-        assert!(error_f32(&back.moments.v, &cpu.moments.v) < 1e-3);
-        // A trainer goes on where the device stopped.
-        let (wanted, got) = (cpu.step(&stream).unwrap(), back.step(&stream).unwrap());
-        assert!((wanted.loss / got.loss - 1.0).abs() < 1e-4);
-    }
-
-    #[test]
-    fn a_loss_that_is_no_number_changes_nothing() {
-        let Some(gpu) = testing::opencl() else { return };
-        let (mut cpu, stream) = trainer();
-        let range = cpu.model.layout.norm.clone();
-        cpu.model.parameters[range].fill(f32::NAN);
-        let mut device = Step::new(&*gpu, &cpu, &stream).unwrap();
-        let error = device.step(&stream).unwrap_err();
-        assert!(matches!(error, Error::Diverged { step: 1, .. }), "{error}");
-        let mut back = trainer().0;
-        device.hand_back(&mut back).unwrap();
-        assert_eq!((back.step, &back.moments), (0, &cpu.moments));
     }
 }

@@ -7,15 +7,15 @@ use cpu_gpu::gpu::{Arg, Buffer};
 use std::ops::Range;
 
 /// Numbers of the step between two beginnings: 4096 bytes.
-const STEP: usize = 1024;
+pub const STEP: usize = 1024;
 
 /// The places of a model's tensors.
 #[derive(Clone, Debug)]
 pub struct Tensors {
     /// Where each lies on the CPU, and where it begins on the device.
-    places: Vec<(Range<usize>, usize)>,
+    pub places: Vec<(Range<usize>, usize)>,
     /// Where the scales begin, after all matrices.
-    scales: usize,
+    pub scales: usize,
     /// Numbers of a buffer.
     pub len: usize,
 }
@@ -71,28 +71,5 @@ impl Tensors {
         for (range, start) in &self.places {
             values[range.clone()].copy_from_slice(&all[*start..start + range.len()]);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lab::random::numbers;
-
-    #[test]
-    fn numbers_go_there_and_back_and_gaps_are_zero() {
-        let config = Config { vocabulary: 7, context: 5, width: 6, heads: 3, layers: 2, hidden: 5 };
-        let layout = Layout::new(&config);
-        let tensors = Tensors::new(&layout, &config);
-        let values = numbers(layout.len, 1);
-        let all = tensors.spread(&values);
-        assert_eq!(all.len(), tensors.len);
-        assert!(tensors.places.iter().all(|(_, start)| start % STEP == 0));
-        assert_eq!(all.iter().filter(|value| **value != 0.0).count(), layout.len);
-        // The five scales come last.
-        assert_eq!(tensors.len - tensors.scales, 5 * STEP);
-        let mut back = vec![0.0; layout.len];
-        tensors.gather(&all, &mut back);
-        assert_eq!(back, values);
     }
 }

@@ -295,7 +295,7 @@ pub(crate) fn due(settings: &Settings, step: u64) -> bool {
 }
 
 /// Steps of a run of so many seconds that goes on as fast as between two moments: step and seconds of each.
-fn fitting(before: (u64, f64), now: (u64, f64), seconds: f64) -> u64 {
+pub fn fitting(before: (u64, f64), now: (u64, f64), seconds: f64) -> u64 {
     let each = (now.1 - before.1) / (now.0 - before.0).max(1) as f64;
     now.0 + ((seconds - now.1) / each).max(0.0) as u64
 }
@@ -328,17 +328,4 @@ fn curves(points: &[Point]) -> String {
     };
     let both = [("training", of(|point| point.loss)), ("validation", of(|point| point.validation))];
     lines(Axis::new("million tokens", Scale::Linear), "loss (nats a token)", both)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_plan_follows_the_clock() {
-        // Ten steps a second so far, twenty since: 400 steps in the 20 seconds that are left.
-        assert_eq!(fitting((100, 10.0), (300, 20.0), 40.0), 300 + 400);
-        assert_eq!(fitting((0, 0.0), (50, 50.0), 50.0), 50, "no time is left");
-        assert_eq!(fitting((0, 0.0), (50, 60.0), 50.0), 50, "and none is taken back");
-    }
 }

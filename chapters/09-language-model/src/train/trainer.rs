@@ -37,7 +37,8 @@ pub struct Trainer {
     /// The optimizer's memory.
     pub moments: Moments,
     tensors: Vec<(Range<usize>, bool)>,
-    passes: Passes,
+    /// What lies between parameters and gradient.
+    pub passes: Passes,
     gradient: Vec<f32>,
     parts: Vec<f32>,
     tokens: Vec<u32>,
@@ -127,58 +128,4 @@ pub(crate) fn close(settings: &Settings, taken: u64, loss: f64, norm: f64) -> Re
         return Err(Error::Diverged { step, lr, loss });
     }
     Ok((Step { step, loss, lr, norm }, clip::factor(norm, settings.clip)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Config, product::Numbers};
-    use backprop::check::error_f32;
-
-    #[test]
-    fn bf16_learns_as_f32_does_on_any_number_of_threads() {
-        let stream: Vec<u32> = (0..900_u32).map(|i| (i * 5 + i / 50) % 31).collect();
-        let config =
-            Config { vocabulary: 31, context: 16, width: 24, heads: 2, layers: 2, hidden: 40 };
-        let of = |numbers, threads| {
-            let usual = Settings { numbers, steps: 30, warmup: 3, lr: 0.01, ..Settings::default() };
-            let settings = Settings { batch: 4, length: 16, ..usual };
-            let mut trainer =
-                Trainer::new(Model::new(config, 1).unwrap(), settings, &stream, threads).unwrap();
-            let losses: Vec<f64> = (0..30).map(|_| trainer.step(&stream).unwrap().loss).collect();
-            (losses, trainer.model.parameters)
-        };
-        let (wanted, found) = (of(Numbers::F32, 1), of(Numbers::Bf16, 1));
-        assert!(wanted.0[29] < 0.8 * wanted.0[0], "{:?}", wanted.0);
-        for (wanted, found) in wanted.0.iter().zip(&found.0) {
-            assert!((found / wanted - 1.0).abs() < 0.02, "{found} {wanted}");
-        }
-        assert!(wanted.1 != found.1, "nothing was rounded");
-        assert!(found == of(Numbers::Bf16, 3));
-    }
-
-    #[test]
-    fn a_batch_in_pieces_is_the_batch() {
-        let stream: Vec<u32> = (0..400_u32).map(|i| i * i % 31).collect();
-        let config =
-            Config { vocabulary: 31, context: 9, width: 12, heads: 2, layers: 2, hidden: 10 };
-        let of = |accumulate| {
-            let settings =
-                Settings { batch: 6, accumulate, length: 9, steps: 5, ..Settings::default() };
-            let mut trainer = Trainer::new(Model::new(config, 1)?, settings, &stream, 1)?;
-            let first = trainer.step(&stream)?;
-            Ok::<_, Error>((first, trainer))
-        };
-        let (step, whole) = of(1).unwrap();
-        for pieces in [2, 3, 6] {
-            let (same, parts) = of(pieces).unwrap();
-            assert!((same.loss / step.loss - 1.0).abs() < 1e-6, "{pieces}: {same:?} {step:?}");
-            assert!(error_f32(parts.gradient(), whole.gradient()) < 1e-5, "{pieces}");
-            assert!(parts.passes.bytes() < whole.passes.bytes());
-        }
-        for wrong in [0, 4, 7] {
-            let said = of(wrong).err().unwrap().to_string();
-            assert!(said.contains("equal pieces"), "{said}");
-        }
-    }
 }

@@ -40,28 +40,3 @@ pub fn loss(
     }
     Ok(sum / count as f64)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Config;
-
-    #[test]
-    fn it_is_the_mean_over_the_windows_whatever_the_batch() {
-        let config = Config { vocabulary: 9, context: 8, width: 8, heads: 2, layers: 1, hidden: 8 };
-        let model = Model::new(config, 4).unwrap();
-        let stream: Vec<u32> = (0..70_u32).map(|i| i * i % 9).collect();
-        let each = (0..8).map(|window| {
-            let first = window * 8;
-            model.loss(&stream[first..first + 8], &stream[first + 1..first + 9], 1).unwrap()
-        });
-        let wanted = each.sum::<f64>() / 8.0;
-        for batch in [1, 3, 8, 100] {
-            let found = loss(&model, &stream, (batch, 8), 100, 1).unwrap();
-            assert!((found - wanted).abs() < 1e-6, "{batch}: {found} {wanted}");
-        }
-        let first = model.loss(&stream[..8], &stream[1..9], 1).unwrap();
-        assert!((loss(&model, &stream, (4, 8), 1, 1).unwrap() - first).abs() < 1e-12);
-        assert!(matches!(loss(&model, &stream[..8], (4, 8), 9, 1), Err(Error::TooShort { .. })));
-    }
-}

@@ -1,10 +1,20 @@
 //! The corpus of made-up crates, and of the course's own.
 
+mod archive;
+mod duplicates;
+mod folder;
+mod keep;
+mod licence;
+mod metadata;
+mod split;
+
 use lab::testing::{Tool, need};
 use language_model::corpus::{
-    Corpus, Package, Unsorted, duplicates, folder,
-    keep::{self, Reason},
-    metadata::{self, Crate},
+    Corpus, Package, Unsorted,
+    duplicates::first_of_each,
+    folder::files as files_of,
+    keep::{Reason, left_out},
+    metadata::{Crate, packages},
 };
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -171,7 +181,7 @@ fn a_crate_whose_source_is_missing_or_changed_is_named() {
 /// The course's own crates, where they have all been downloaded; their archives are read and checked.
 #[test]
 fn the_courses_crates_have_sources_of_people() {
-    let crates = metadata::packages(&Corpus::root());
+    let crates = packages(&Corpus::root());
     let Some(crates) = need(Tool::System, crates) else { return };
     let has = |name: &str| crates.iter().any(|package| package.name == name);
     assert!(has("serde") && has("rayon"));
@@ -182,18 +192,17 @@ fn the_courses_crates_have_sources_of_people() {
         let (package, files) = package.read().unwrap();
         let kept = files
             .iter()
-            .filter(|(_, text)| keep::left_out(&package.name, &package.licence, text).is_none());
+            .filter(|(_, text)| left_out(&package.name, &package.licence, text).is_none());
         assert!(kept.count() > 0, "{}", package.name);
     }
 }
 
 #[test]
 fn files_of_the_tokenizer_are_kept_and_differ() {
-    let files =
-        folder::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tokenizer")).unwrap();
+    let files = files_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tokenizer")).unwrap();
     for (path, text) in &files {
-        assert_eq!(keep::left_out("language_model", "MIT", text), None, "{path}");
+        assert_eq!(left_out("language_model", "MIT", text), None, "{path}");
     }
     let texts: Vec<&[u8]> = files.iter().map(|(_, text)| &text[..]).collect();
-    assert!(duplicates::first_of_each(&texts).into_iter().all(|first| first));
+    assert!(first_of_each(&texts).into_iter().all(|first| first));
 }

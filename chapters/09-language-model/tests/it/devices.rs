@@ -1,5 +1,8 @@
 //! A training that is split over ranks against one device.
 
+mod cut;
+mod zero;
+
 use backprop::check::error_f32;
 use lab::random::SplitMix64;
 use language_model::{

@@ -1,5 +1,9 @@
 //! Decoding with a cache, against full passes.
 
+mod panels;
+mod sampling;
+mod utf8;
+
 use crate::talker::{self, talker};
 use language_model::{
     Config, Error, Model,

@@ -1,4 +1,4 @@
-//! The chapter's parts together, and beside others.
+//! The chapter's parts, each alone, together, and beside others.
 
 #![allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers")]
 
@@ -15,6 +15,22 @@ mod talker;
 mod tokenizer;
 
 // Chapter 2's, for tests alone.
+mod attention;
+mod blocks;
 #[allow(dead_code, reason = "chapter 2 uses all of it")]
 #[path = "../../../02-cpu-gpu/tests/compiled/code.rs"]
 mod code;
+mod config;
+mod count;
+mod error;
+mod evaluate;
+mod gpu;
+mod layers;
+mod layout;
+mod measured;
+mod model;
+mod product;
+mod quantise;
+mod runner;
+mod scaling;
+mod train;

@@ -1,5 +1,7 @@
 //! The server, spoken to over raw sockets by good clients and bad ones.
 
+mod api;
+
 use crate::talker;
 use lab::testing::{ask, rest, soon};
 use language_model::{

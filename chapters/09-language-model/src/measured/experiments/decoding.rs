@@ -68,7 +68,10 @@ fn run(rec: &mut Recorder) -> Result<()> {
 }
 
 /// The likeliest tokens after a prompt, and the seconds of each but the first.
-fn decoded(decoder: &Decoder, prompt: &[u32], tokens: usize) -> Result<(Vec<u32>, Vec<f64>)> {
+///
+/// # Errors
+/// The decoder's.
+pub fn decoded(decoder: &Decoder, prompt: &[u32], tokens: usize) -> Result<(Vec<u32>, Vec<f64>)> {
     let mut cache = decoder.cache();
     let mut likeliest = Sampler::new(Sampling::greedy())?;
     let scores = decoder.step(&mut [Span { cache: &mut cache, tokens: prompt }])?;
@@ -129,28 +132,4 @@ fn race(rec: &mut Recorder, model: &Model, list: ParamList, folder: &Path) -> Re
         Err(why) => rec.skip_at(quantity, why),
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Config;
-
-    #[test]
-    fn the_likeliest_tokens_are_those_of_full_passes() {
-        let config =
-            Config { vocabulary: 50, context: 16, width: 16, heads: 2, layers: 1, hidden: 24 };
-        let model = Model::new(config, 1).unwrap();
-        let decoder = Decoder::new(&config, &model.parameters).unwrap();
-        let (found, seconds) = decoded(&decoder, &[1, 2, 3], 10).unwrap();
-        assert_eq!((found.len(), seconds.len()), (10, 10));
-        let mut text = vec![1, 2, 3];
-        for token in found {
-            let scores = model.logits(&text).unwrap();
-            let last = &scores[scores.len() - 50..];
-            let best = (0..50).max_by(|a, b| last[*a].total_cmp(&last[*b])).unwrap();
-            assert_eq!(token, best as u32);
-            text.push(token);
-        }
-    }
 }

@@ -119,7 +119,10 @@ fn run(r: &mut Recorder) -> Result<()> {
 }
 
 /// Each split against one device.
-fn equality(r: &mut Recorder, config: Config) -> Result<()> {
+///
+/// # Errors
+/// If it can't be measured.
+pub fn equality(r: &mut Recorder, config: Config) -> Result<()> {
     let (settings, text) = (settings(&config, 6), stream(config.vocabulary, 20_000));
     let mut trainer = Trainer::new(Model::new(config, 1)?, settings, &text, 1)?;
     let losses = (0..STEPS).map(|_| Ok(trainer.step(&text)?.loss)).collect::<Result<Vec<_>>>()?;
@@ -166,7 +169,10 @@ fn link() -> Result<AlphaBeta> {
 }
 
 /// A size's steps: one device's, and those of each split.
-fn steps(r: &mut Recorder, size: &str, config: Config, link: AlphaBeta) -> Result<()> {
+///
+/// # Errors
+/// If it can't be measured.
+pub fn steps(r: &mut Recorder, size: &str, config: Config, link: AlphaBeta) -> Result<()> {
     let steps = if r.budget == Budget::Full { 6 } else { 3 };
     let (settings, text) = (settings(&config, BATCH), stream(config.vocabulary, 50_000));
     let alone: ParamList = &[("size", &size), ("ranks", &1)];
@@ -229,13 +235,15 @@ fn trainer(
 }
 
 /// Chapter 7's planner, told what was measured of these cores.
-struct Planner {
-    config: Config,
-    link: AlphaBeta,
+pub struct Planner {
+    /// The model.
+    pub config: Config,
+    /// The link between ranks.
+    pub link: AlphaBeta,
     /// One core's seconds for a step.
-    seconds: f64,
+    pub seconds: f64,
     /// Bytes a second that one core reads.
-    read: f64,
+    pub read: f64,
 }
 
 impl Planner {
@@ -269,7 +277,10 @@ impl Planner {
     }
 
     /// What it predicts.
-    fn seconds(&self, how: How, ranks: usize) -> Result<f64> {
+    ///
+    /// # Errors
+    /// The planner's.
+    pub fn seconds(&self, how: How, ranks: usize) -> Result<f64> {
         let split = match how {
             How::Data => Split { data: ranks, ..Split::ONE },
             How::Zero => Split { data: ranks, zero: u8::from(ranks > 1), ..Split::ONE },
@@ -341,49 +352,4 @@ fn simulated(r: &mut Recorder) -> Result<()> {
 pub fn question(name: &str, batch: usize) -> Result<Question> {
     let card = Card::named("h200")?;
     Ok(Question { work: why::workload(name)?, card, cards: PLANNED, batch })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lab::testing;
-
-    #[test]
-    fn what_is_simulated_is_recorded_whole() {
-        let found = testing::run(&experiments()[1]);
-        assert_eq!(found.values.len(), 3 * 2 + JOBS.len() * (SIMULATED.len() + 1));
-        assert!(found.values.iter().all(|value| value.median.is_finite() && value.median > 0.0));
-    }
-
-    #[test]
-    fn each_split_is_recorded_with_what_it_sends_and_holds() {
-        let run = |r: &mut Recorder| {
-            let config =
-                Config { vocabulary: 30, context: 8, width: 16, heads: 4, layers: 4, hidden: 16 };
-            steps(r, "tiny", config, AlphaBeta { alpha: 1e-6, beta: 1e-10 })?;
-            Ok(equality(r, config)?)
-        };
-        let values = &[SENT, HELD, APART, LOSSES, SECONDS, RATIO, PREDICTED, ERROR];
-        let found = testing::run(&Experiment { run, values, ..experiments().swap_remove(0) });
-        let of = |key: Key| found.values.iter().filter(move |value| value.key == key.name);
-        let all = How::ALL.len() * RANKS.len();
-        assert_eq!((of(SENT).count(), of(HELD).count()), (all, PARTS.len() * all));
-        assert_eq!(of(SECONDS).count(), all + 2, "and one device, on one core and on all");
-        for value in of(SENT) {
-            assert_eq!(value.median > 0.0, value.params["ranks"] != "1", "{value:?}");
-        }
-        assert_eq!(of(APART).count(), all + 1, "and the command's replicas");
-        assert!(of(APART).chain(of(LOSSES)).all(|value| value.median < 1e-4));
-    }
-
-    #[test]
-    fn the_planner_takes_what_was_measured_for_one_core_and_less_for_two() {
-        let link = AlphaBeta { alpha: 1e-6, beta: 1e-10 };
-        let planner = Planner { config: Config::tiny(), link, seconds: 0.5, read: 1e10 };
-        for how in How::ALL {
-            let [one, two] = [1, 2].map(|ranks| planner.seconds(how, ranks).unwrap());
-            assert!((one / 0.5 - 1.0).abs() < 0.05, "{}: {one}", how.name());
-            assert!(available() < 2 || two < one, "{}: {two}", how.name());
-        }
-    }
 }

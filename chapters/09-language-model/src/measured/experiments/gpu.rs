@@ -23,13 +23,13 @@ lab::keys! {
     /// How far the first step's gradient is from the cores', over its length.
     pub ERROR: measured "language_model.gpu.error", Number, ["device", "size"];
     /// PyTorch's tokens a second on the same NVIDIA GPU, by the numbers that its products multiply.
-    PYTORCH: measured "language_model.gpu.pytorch", TokensPerSecond, ["device", "size", "type", "version"];
+    pub PYTORCH: measured "language_model.gpu.pytorch", TokensPerSecond, ["device", "size", "type", "version"];
     /// Its time over ours, in turns.
-    PYTORCH_RATIO: measured "language_model.gpu.pytorch.ratio", Ratio, ["device", "size", "type"];
+    pub PYTORCH_RATIO: measured "language_model.gpu.pytorch.ratio", Ratio, ["device", "size", "type"];
 }
 
 /// PyTorch's ways to multiply, and the options of its program for each.
-const TYPES: [(&str, &[&str]); 3] = [("f32", &[]), ("tf32", &["tf32"]), ("bf16", &["bf16"])];
+pub const TYPES: [(&str, &[&str]); 3] = [("f32", &[]), ("tf32", &["tf32"]), ("bf16", &["bf16"])];
 /// The one that takes long to start.
 const COMPILED: (&str, &[&str]) = ("bf16-compiled", &["bf16", "compile"]);
 
@@ -92,7 +92,10 @@ fn theirs(
 }
 
 /// The first step on both sides, whose gradients are compared; then steps in turns.
-fn step(
+///
+/// # Errors
+/// If it can't be measured.
+pub fn step(
     r: &mut Recorder,
     gpu: &dyn Gpu,
     case: &Case,
@@ -150,47 +153,4 @@ fn step(
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use cpu_gpu::gpu::testing;
-    use lab::testing as recorded;
-
-    #[test]
-    fn a_device_is_measured_and_computes_the_same() {
-        if testing::opencl().is_none() {
-            return;
-        }
-        let run = |r: &mut Recorder| {
-            let Some(gpu) = testing::opencl() else { return Ok(()) };
-            let config =
-                Config { vocabulary: 30, context: 8, width: 8, heads: 2, layers: 1, hidden: 6 };
-            let list: ParamList = &[("device", &"opencl-cpu"), ("size", &"tiny")];
-            // What PyTorch would reply: a first step, and four that count.
-            let script = r#"while read -r job; do echo '{"losses": [], "seconds": [9, 1, 2, 2, 4],
-                "framework": "PyTorch 2, fused AdamW"}' | tr -d '\n'; echo; done"#;
-            let peer = Peer::start("sh", &["-c", script]).map(RefCell::new);
-            let (peer, folder) =
-                (peer.map_err(|error| error.to_string()), tempfile::tempdir().unwrap());
-            let twin = cfg!(unix).then_some((&peer, folder.path()));
-            Ok(step(r, &*gpu, &Case::new(config, 2, 10), list, 2, twin)?)
-        };
-        let found = recorded::run(&Experiment { run, ..experiments().swap_remove(0) });
-        let of = |key: Key| found.values.iter().find(|value| value.key == key.name);
-        assert!(of(ERROR).unwrap().median < 1e-4, "{}", of(ERROR).unwrap().median);
-        assert!(of(RATE).unwrap().median > 0.0 && of(GAIN).unwrap().median > 0.0);
-        assert!(of(FLOPS).unwrap().median > of(RATE).unwrap().median);
-        let theirs: Vec<_> = found.values.iter().filter(|v| v.key == PYTORCH.name).collect();
-        if cfg!(unix) {
-            let (tokens, seconds) = (2.0 * 8.0, 2.0);
-            let rates: Vec<f64> = theirs.iter().map(|v| v.median).collect();
-            assert_eq!(rates, [tokens / seconds; TYPES.len()]);
-            assert!(theirs.iter().all(|v| v.param("version") == Some("PyTorch 2")), "{theirs:?}");
-            let ratio = of(PYTORCH_RATIO).unwrap().median;
-            let ours = of(RATE).unwrap().median;
-            assert!((ratio / (seconds * ours / tokens) - 1.0).abs() < 1e-9, "{ratio}");
-        }
-    }
 }

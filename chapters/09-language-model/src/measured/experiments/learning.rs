@@ -39,7 +39,7 @@ pub const STEP: usize = 2048;
 /// Steps of the run whose loss is followed.
 const FOLLOWED: u64 = 768;
 /// The vocabulary of the small models.
-const VOCABULARY: usize = 512;
+pub const VOCABULARY: usize = 512;
 /// Steps of each run of the ablations.
 const ABLATED: u64 = 224;
 /// Lengths of the context.
@@ -100,14 +100,22 @@ pub fn small(width: usize, context: usize) -> Config {
 /// A training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
-    config: Config,
-    lr: f64,
-    steps: u64,
-    seed: u64,
+    /// The model.
+    pub config: Config,
+    /// The learning rate.
+    pub lr: f64,
+    /// Its steps.
+    pub steps: u64,
+    /// Of the first weights and the batches.
+    pub seed: u64,
 }
 
 impl Job {
-    fn begin(&self, text: &Text) -> Result<Trainer> {
+    /// A run of it, before the first step.
+    ///
+    /// # Errors
+    /// As [`Trainer::new`].
+    pub fn begin(&self, text: &Text) -> Result<Trainer> {
         let length = self.config.context;
         let settings = Settings {
             batch: (STEP / length).max(1),
@@ -122,7 +130,10 @@ impl Job {
     }
 
     /// Bits per byte of a model.
-    fn test(&self, model: &Model, text: &Text) -> Result<f64> {
+    ///
+    /// # Errors
+    /// The model's.
+    pub fn test(&self, model: &Model, text: &Text) -> Result<f64> {
         let length = self.config.context;
         let shape = ((STEP / length).max(1), length);
         let nats = validation::loss(model, &text.validation, shape, TESTED / length, 0)?;
@@ -140,7 +151,10 @@ impl Job {
 }
 
 /// A run that is tested whenever its steps have doubled: after 3, 6, 12 … 768.
-fn learning(r: &mut Recorder, text: &Text, job: &Job) -> Result<()> {
+///
+/// # Errors
+/// If it can't be measured.
+pub fn learning(r: &mut Recorder, text: &Text, job: &Job) -> Result<()> {
     let mut trainer = job.begin(text)?;
     let tests: Vec<u64> =
         std::iter::successors(Some(job.steps), |steps| (steps % 2 == 0).then_some(steps / 2))
@@ -158,7 +172,10 @@ fn learning(r: &mut Recorder, text: &Text, job: &Job) -> Result<()> {
 }
 
 /// One thing changed at a time.
-fn ablation(r: &mut Recorder, text: &Text, steps: u64, seeds: u64) -> Result<()> {
+///
+/// # Errors
+/// If it can't be measured.
+pub fn ablation(r: &mut Recorder, text: &Text, steps: u64, seeds: u64) -> Result<()> {
     let tokens = steps * STEP as u64;
     let base = Job { config: small(64, 128), lr: 3e-3, steps, seed: 0 };
     let of = |what: &str, value: &dyn Display| -> Quantity {
@@ -191,7 +208,10 @@ fn runs(job: &Job, text: &Text, seeds: u64) -> Result<Samples> {
 /// Four sizes, a law, what it says about a fifth, and the fifth. Each model reads so many tokens for each of its parameters, and
 /// its learning rate is in inverse proportion to its width, as Yang et al. 2022 ("Tensor Programs V") have it for the matrices
 /// between the layers, here for all parameters.
-fn scaling(r: &mut Recorder, text: &Text, tokens: f64, seeds: u64) -> Result<()> {
+///
+/// # Errors
+/// If it can't be measured.
+pub fn scaling(r: &mut Recorder, text: &Text, tokens: f64, seeds: u64) -> Result<()> {
     let of = |width: usize| {
         let config = small(width, 128);
         let parameters = Parameters::of(&config).all();
@@ -225,69 +245,4 @@ fn scaling(r: &mut Recorder, text: &Text, tokens: f64, seeds: u64) -> Result<()>
     r.one(FOUND.at(list), found);
     r.one(ERROR.at(&[("width", &ASKED)]), predicted / found - 1.0);
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::corpus::{Source, folder};
-    use lab::testing;
-    use std::{f64::consts::LN_2, path::Path};
-
-    /// This crate's own sources.
-    fn own() -> Result<Text> {
-        let files = folder::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/layers"))?;
-        let source = |(path, text)| Source { path, text, ..Source::default() };
-        let mut training: Vec<Source> = files.into_iter().map(source).collect();
-        let validation = vec![training.remove(0)];
-        Text::of(&Corpus { training, validation, ..Corpus::default() }, None, VOCABULARY)
-    }
-
-    fn values(experiment: usize, run: fn(&mut Recorder) -> lab::Result<()>) -> Vec<(String, f64)> {
-        let experiment = Experiment { run, ..experiments().swap_remove(experiment) };
-        let run = testing::run(&experiment);
-        run.values.iter().map(|value| (value.key.clone(), value.median)).collect()
-    }
-
-    #[test]
-    fn a_run_is_followed_while_its_steps_double() {
-        let found = values(0, |r| {
-            let job = Job { config: small(24, 32), lr: 1e-2, steps: 24, seed: 1 };
-            learning(r, &own()?, &job)?;
-            r.one(GZIP.at(&[]), 2.0);
-            Ok(())
-        });
-        let losses: Vec<f64> =
-            found.iter().filter(|(key, _)| key == LEARNING.name).map(|(_, loss)| *loss).collect();
-        assert_eq!(losses.len(), 4, "after 3, 6, 12 and 24 steps");
-        assert!(losses.is_sorted_by(|a, b| a > b), "{losses:?}");
-        // Before the first step every token is as likely as any other: 9 bits each.
-        let text = own().unwrap();
-        let job = Job { config: small(24, 32), lr: 1e-2, steps: 1, seed: 1 };
-        let start = job.test(&job.begin(&text).unwrap().model, &text).unwrap();
-        let uniform = text.bits_per_byte(9.0 * LN_2);
-        assert!((start / uniform - 1.0).abs() < 0.02, "{start} {uniform}");
-    }
-
-    #[test]
-    fn what_runs_have_in_common_is_the_same() {
-        let found = values(1, |r| Ok(ablation(r, &own()?, 1, 1)?));
-        assert_eq!(found.len(), CONTEXTS.len() + WIDTHS.len() + RATES.len());
-        // A context of 128, a width of 64, a learning rate of 0.003: one and the same run.
-        assert_eq!((found[2].1, found[2].1), (found[4].1, found[8].1));
-        assert!(found[0].1 != found[2].1 && found[5].1 != found[4].1);
-    }
-
-    #[test]
-    fn the_prediction_is_the_laws_and_its_error_that_of_the_run() {
-        let found = values(2, |r| Ok(scaling(r, &own()?, 0.02, 1)?));
-        let of = |key: lab::Key| found.iter().find(|(name, _)| name == key.name).unwrap().1;
-        let law = PowerLaw { factor: of(FACTOR), exponent: of(EXPONENT) };
-        let parameters = Parameters::of(&small(ASKED, 128)).all();
-        assert!((law.at(parameters as f64) / of(PREDICTED) - 1.0).abs() < 1e-9);
-        assert!((of(PREDICTED) / of(FOUND) - 1.0 - of(ERROR)).abs() < 1e-12);
-        let keys: Vec<&str> = found.iter().map(|(key, _)| &**key).collect();
-        let at = |name: &str| keys.iter().position(|key| *key == name).unwrap();
-        assert!(at(PREDICTED.name) < at(FOUND.name), "it is predicted before it runs");
-    }
 }

@@ -112,14 +112,14 @@ fn token(decoder: &Decoder, tokens: usize) -> Result<impl FnMut() -> lab::Result
 }
 
 /// Operations of a token: two for each weight, and two for each number of the cache that it reads.
-fn operations(config: &Config, seen: usize) -> f64 {
+pub fn operations(config: &Config, seen: usize) -> f64 {
     let norms = (2 * config.layers + 1) * config.width;
     let weights = crate::Layout::new(config).len - norms;
     (2 * weights + 4 * config.layers * seen * config.width) as f64
 }
 
 /// The bytes of the keys and values of so many tokens.
-fn cached(config: &Config, seen: usize) -> f64 {
+pub fn cached(config: &Config, seen: usize) -> f64 {
     Cache::bytes(config) as f64 * seen as f64 / config.context as f64
 }
 
@@ -279,7 +279,10 @@ fn served(rec: &mut Recorder) -> Result<()> {
 }
 
 /// A tokenizer with so many tokens.
-fn any_tokenizer(vocabulary: usize) -> Result<Tokenizer> {
+///
+/// # Errors
+/// As [`Tokenizer::new`].
+pub fn any_tokenizer(vocabulary: usize) -> Result<Tokenizer> {
     let pair = |i: u32| (32 + i / 90, 32 + i % 90); // two printable characters
     Tokenizer::new((0..vocabulary as u32 - 257).map(pair).collect())
 }
@@ -339,29 +342,4 @@ fn in_8_bits(rec: &mut Recorder) -> Result<()> {
         rec.record(INT8_GAIN.at(list), results.ratio("f32", "int8")?);
     }
     quality::lost_in_8_bits(rec)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_and_operations_are_those_of_the_model() {
-        let config = Config::tiny();
-        let model = untrained(config).unwrap();
-        let decoder = Decoder::new(&config, &model.parameters).unwrap();
-        // The panels' rounding up aside, every parameter is read.
-        let bytes = decoder.bytes() as f64 / (4 * model.parameters.len()) as f64;
-        assert!((1.0..1.02).contains(&bytes), "{bytes}");
-        let found = operations(&config, 64) / (2.0 * model.parameters.len() as f64);
-        assert!((1.0..1.2).contains(&found), "{found}");
-        assert!((cached(&config, 64) - f64::from(4 * 2 * 4 * 64 * 128)).abs() < 0.5);
-    }
-
-    #[test]
-    fn a_tokenizer_has_the_size_that_was_asked_for() {
-        for vocabulary in [257, 1024, 2048] {
-            assert_eq!(any_tokenizer(vocabulary).unwrap().vocabulary(), vocabulary);
-        }
-    }
 }

@@ -61,13 +61,16 @@ pub fn experiments() -> Vec<Experiment> {
 
 /// What the peer is told.
 #[derive(Serialize)]
-pub(super) struct Job {
-    model: PathBuf,
-    batches: PathBuf,
+pub struct Job {
+    /// The model's file.
+    pub model: PathBuf,
+    /// Tokens and targets of each step.
+    pub batches: PathBuf,
     batch: usize,
     length: usize,
     steps: usize,
-    rates: Vec<f64>,
+    /// The learning rate of each step.
+    pub rates: Vec<f64>,
     clip: f64,
     decay: f64,
     beta1: f64,
@@ -106,7 +109,8 @@ pub fn stream(vocabulary: usize, len: usize) -> Vec<u32> {
 pub struct Case {
     config: Config,
     settings: Settings,
-    stream: Vec<u32>,
+    /// The tokens that it learns from.
+    pub stream: Vec<u32>,
 }
 
 impl Case {
@@ -137,12 +141,10 @@ impl Case {
     }
 
     /// The peer's job, with its files in `folder`: the model of the beginning and the batches of the run.
-    pub(super) fn job(
-        &self,
-        folder: &Path,
-        steps: u64,
-        options: &[&'static str],
-    ) -> crate::Result<Job> {
+    ///
+    /// # Errors
+    /// If a file can't be written.
+    pub fn job(&self, folder: &Path, steps: u64, options: &[&'static str]) -> crate::Result<Job> {
         let io = |path: &Path, error| lab::Error::io(path, error);
         let Settings { batch, length, clip, rule, seed, .. } = self.settings;
         let model = folder.join("model.safetensors");
@@ -174,7 +176,10 @@ impl Case {
 }
 
 /// A program of PyTorch's, started, or why it does not take part.
-pub(super) fn asked(program: &str, options: &[&str]) -> Result<Peer, String> {
+///
+/// # Errors
+/// Why it does not run.
+pub fn asked(program: &str, options: &[&str]) -> Result<Peer, String> {
     start(peers::python().ok_or(peers::NOT_ASKED)?, program, options)
 }
 
@@ -349,27 +354,5 @@ impl Twins {
         pairs
             .map(|(a, b)| (a - b).abs())
             .fold(0.0, |most, x| if x > most || x.is_nan() { x } else { most })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_peer_is_told_what_the_trainer_does() {
-        let folder = tempfile::tempdir().unwrap();
-        let config =
-            Config { vocabulary: 30, context: 8, width: 8, heads: 2, layers: 1, hidden: 8 };
-        let case = Case::new(config, 3, 10);
-        let job = case.job(folder.path(), 10, &[]).unwrap();
-        assert_eq!(fs::read(&job.batches).unwrap().len(), 10 * 2 * 3 * 8 * 4);
-        assert_eq!(Model::load(&job.model).unwrap(), case.trainer().unwrap().model);
-        let mut trainer = case.trainer().unwrap();
-        let rates: Vec<f64> = (0..10).map(|_| trainer.step(&case.stream).unwrap().lr).collect();
-        assert_eq!(rates, job.rates);
-        assert!(asked(PROGRAM, &[]).is_err(), "nobody asked for it");
-        let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
-        assert!([PROGRAM, "pytorch_generate.py"].iter().all(|name| peers.join(name).is_file()));
     }
 }

@@ -1,0 +1,4 @@
+mod bits;
+mod compress;
+mod copies;
+mod parses;

@@ -1,0 +1,3 @@
+mod attention;
+mod step;
+mod tensors;

@@ -1,0 +1,5 @@
+mod embedding;
+mod loss;
+mod rms_norm;
+mod rotary;
+mod swiglu;

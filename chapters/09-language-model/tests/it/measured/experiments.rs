@@ -1,0 +1,9 @@
+mod cost;
+mod decoding;
+mod devices;
+mod gpu;
+mod learning;
+mod quality;
+mod serving;
+mod step;
+mod text;

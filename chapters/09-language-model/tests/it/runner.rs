@@ -1,0 +1,5 @@
+mod checkpoint;
+mod job;
+mod report;
+mod size;
+mod text;

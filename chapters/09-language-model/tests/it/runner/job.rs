@@ -1,0 +1,274 @@
+use cpu_gpu::gpu::testing;
+use lab::run::disk::{Fault, fail};
+use lab::run::{Folder, METRICS, Start};
+use lab::testing::runs;
+use language_model::generate::{TOKENIZER, load};
+use language_model::runner::job::{Amount, CHECKPOINT_EVERY, Job, Outcome, train, train_on};
+use language_model::train::{Flow, Settings, validation};
+use language_model::{
+    Config, Result, product::Numbers, runner::checkpoint::Checkpoint, runner::text::Text,
+};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{fs, path::Path, time::Duration};
+
+const CONFIG: Config =
+    Config { vocabulary: 300, context: 16, width: 16, heads: 2, layers: 1, hidden: 32 };
+
+/// A workspace of one crate, whose sources are the text.
+fn workspace(root: &Path) {
+    fs::create_dir_all(root.join("src")).unwrap();
+    fs::write(root.join("Cargo.toml"), "[package]\nname = \"a\"\nversion = \"0.1.0\"\n").unwrap();
+    let word = |i: usize| ["apple", "pear", "plum", "quince"][i % 4];
+    let line =
+        |i: usize| format!("pub fn {}_{}(x: usize) -> usize {{ x + {i} }}\n", word(i), word(i / 7));
+    let text: String = (0..300).map(line).collect();
+    fs::write(root.join("src/lib.rs"), text).unwrap();
+}
+
+fn job(root: &Path, folder: &str) -> Job {
+    let settings = Settings { batch: 2, length: 16, warmup: 5, ..Settings::default() };
+    Job {
+        config: CONFIG,
+        settings,
+        amount: Amount::Tokens(32 * 30),
+        root: root.to_owned(),
+        folder: root.join("runs").join(folder),
+        resume: false,
+        threads: 2,
+        replicas: 1,
+        device: None,
+        checkpoint_every: CHECKPOINT_EVERY,
+    }
+}
+
+/// Stops a run when it is asked for this time.
+fn stops_at(time: u64) -> impl FnMut() -> bool {
+    let mut asked = 0;
+    move || {
+        asked += 1;
+        asked == time
+    }
+}
+
+#[test]
+fn a_device_takes_the_same_steps() {
+    let Some(gpu) = testing::opencl() else { return };
+    let root = tempfile::tempdir().unwrap();
+    workspace(root.path());
+    let device = Some(gpu.about().id.clone());
+    let there = Job { device, ..job(root.path(), "there") };
+    assert_eq!(train(&there, false, &mut stops_at(11)).unwrap().flow, Flow::Stopped);
+    // It goes on where it stopped, and comes to where the cores come to.
+    let resumed = Job { resume: true, ..there.clone() };
+    let on_device = train(&resumed, false, &mut || false).unwrap();
+    let here = train(&job(root.path(), "here"), false, &mut || false).unwrap();
+    assert_eq!((on_device.flow, on_device.step), (Flow::Finished, here.step));
+    let last = |outcome: &Outcome| outcome.points.last().unwrap().validation;
+    assert!((last(&on_device) / last(&here) - 1.0).abs() < 1e-3);
+    // And to the same bits as a run on the device that was not stopped.
+    let whole = Job { folder: root.path().join("runs/whole"), ..there.clone() };
+    train(&whole, false, &mut || false).unwrap();
+    let [a, b] = [&whole, &resumed].map(|job| load(&job.folder).unwrap().0);
+    assert_eq!(a, b);
+    let settings = |settings| Job { settings, ..there.clone() };
+    for (job, way) in [
+        (Job { replicas: 2, ..there.clone() }, "leave out --replicas"),
+        (settings(Settings { accumulate: 2, ..there.settings }), "in pieces"),
+        (settings(Settings { numbers: Numbers::Bf16, ..there.settings }), "--precision f32"),
+    ] {
+        let said = train(&job, false, &mut || false).unwrap_err().to_string();
+        assert!(said.contains(way), "{said}");
+    }
+    let missing = Job { device: Some("tpu".to_owned()), ..job(root.path(), "tpu") };
+    let said = train(&missing, false, &mut || false).unwrap_err().to_string();
+    assert!(said.contains("no device tpu") && !missing.folder.exists(), "{said}");
+}
+
+#[test]
+fn a_run_that_was_stopped_ends_with_the_same_bits() {
+    let root = tempfile::tempdir().unwrap();
+    workspace(root.path());
+    let whole = job(root.path(), "whole");
+    let outcome = train(&whole, false, &mut || false).unwrap();
+    assert_eq!((outcome.flow, outcome.step, outcome.tokens), (Flow::Finished, 30, 32));
+    let (first, last) = (&outcome.points[0], &outcome.points[outcome.points.len() - 1]);
+    assert!(last.validation < first.validation, "it learns nothing: {first:?} {last:?}");
+
+    let parts = job(root.path(), "parts");
+    assert_eq!(train(&parts, false, &mut stops_at(11)).unwrap().flow, Flow::Stopped);
+    let taken = train(&parts, false, &mut || false).unwrap_err().to_string();
+    assert!(taken.contains("--resume"), "{taken}");
+    let resumed = Job { resume: true, ..parts };
+    let again = train(&resumed, false, &mut || false).unwrap();
+    assert_eq!((again.flow, again.step), (Flow::Finished, 30));
+    let end = |outcome: &Outcome| outcome.points.last().map(|p| (p.step, p.validation));
+    assert_eq!(end(&again), end(&outcome));
+    let [a, b] = [&whole, &resumed].map(|job| load(&job.folder).unwrap());
+    assert_eq!(a.0, b.0);
+    // The last point is the stored model's.
+    let text = Text::find(root.path(), None, 300).unwrap();
+    let loss = validation::loss(&a.0, &text.validation, (2, 16), 1 << 20, 1).unwrap();
+    assert!((loss - last.validation).abs() < 0.2 * loss, "{loss} {last:?}");
+}
+
+/// A run, or what is left of it to do.
+fn go(job: &Job, text: &Text, stop: &mut dyn FnMut() -> bool) -> Result<Flow> {
+    let resume = job.folder.join("checkpoint").exists();
+    let start = if resume { Start::Resume } else { Start::New };
+    let held = Folder::open(&job.folder, start)?;
+    let saved = resume.then(|| Checkpoint::load(held.path())).transpose()?;
+    Ok(train_on(job, held, saved, text, None, false, stop)?.flow)
+}
+
+#[test]
+fn a_run_that_ends_anywhere_and_goes_on_leaves_what_a_whole_one_does() {
+    let root = tempfile::tempdir().unwrap();
+    workspace(root.path());
+    let text = Text::find(root.path(), None, 300).unwrap();
+    // A few steps, each with a point; and more, with checkpoints of their own between the points.
+    for (name, steps, every, stride) in
+        [("few", 3, CHECKPOINT_EVERY, 1), ("many", 22, Duration::ZERO, 53)]
+    {
+        let run = |folder: &Path, stop: Option<usize>| -> Result<bool> {
+            let job = Job {
+                amount: Amount::Tokens(32 * steps),
+                checkpoint_every: every,
+                threads: 1,
+                folder: folder.to_owned(),
+                ..job(root.path(), "")
+            };
+            Ok(go(&job, &text, &mut stops_at(stop.map_or(0, |step| step as u64)))?
+                == Flow::Finished)
+        };
+        let whole = runs::goes_on_from_anywhere(&root.path().join(name), stride, &run);
+        let files = fs::read_dir(&whole).unwrap().count();
+        assert_eq!(files, 7, "a tokenizer beside what every run leaves");
+        let metrics = fs::read_to_string(whole.join(METRICS)).unwrap();
+        assert_eq!(metrics.lines().count() as u64, 1 + steps.div_ceil(steps.div_ceil(20)));
+        // And whoever stops it, after whichever step.
+        for step in (1..steps as usize).step_by(1 + stride / 10) {
+            let folder = root.path().join(format!("{name}-{step}"));
+            assert!(!run(&folder, Some(step)).unwrap());
+            let model = load(&folder).unwrap().0;
+            assert!(model.parameters.iter().all(|value| value.is_finite()));
+            assert!(run(&folder, None).unwrap());
+            assert!(runs::state(&folder) == runs::state(&whole), "{name}: stopped after {step}");
+        }
+    }
+}
+
+#[test]
+fn replicas_are_brought_home_for_a_checkpoint_by_the_clock() {
+    let root = tempfile::tempdir().unwrap();
+    workspace(root.path());
+    let text = Text::find(root.path(), None, 300).unwrap();
+    let both = |every, folder| {
+        let job = Job { replicas: 2, checkpoint_every: every, ..job(root.path(), folder) };
+        assert_eq!(go(&job, &text, &mut || false).unwrap(), Flow::Finished);
+        runs::state(&job.folder)
+    };
+    let (often, seldom) = (both(Duration::ZERO, "often"), both(CHECKPOINT_EVERY, "seldom"));
+    assert!(often == seldom);
+    // Killed between two points, it has lost a step at most.
+    let job = Job { replicas: 2, checkpoint_every: Duration::ZERO, ..job(root.path(), "killed") };
+    fail(Some((150, Fault::Killed)));
+    let ended = catch_unwind(AssertUnwindSafe(|| go(&job, &text, &mut || false)));
+    fail(None);
+    assert!(ended.is_err());
+    assert_eq!(go(&job, &text, &mut || false).unwrap(), Flow::Finished);
+    assert!(runs::state(&job.folder) == often);
+}
+
+#[test]
+fn replicas_learn_as_one_model_does() {
+    let root = tempfile::tempdir().unwrap();
+    workspace(root.path());
+    let of = |replicas, folder| {
+        let job = Job { replicas, ..job(root.path(), folder) };
+        let outcome = train(&job, false, &mut || false).unwrap();
+        (outcome.step, outcome.points.last().unwrap().validation)
+    };
+    let ((steps, one), (same, two)) = (of(1, "one"), of(2, "two"));
+    assert!(steps == same && (one - two).abs() < 1e-4 * one, "{one} {two}");
+    let three = Job { replicas: 3, ..job(root.path(), "three") };
+    let said = train(&three, false, &mut || false).unwrap_err().to_string();
+    assert!(said.contains("take 1 to 2"), "{said}");
+}
+
+#[test]
+fn minutes_become_steps() {
+    let root = tempfile::tempdir().unwrap();
+    workspace(root.path());
+    let job = Job { amount: Amount::Minutes(1e-5), ..job(root.path(), "short") };
+    assert!(train(&job, false, &mut || false).unwrap().step >= 1);
+}
+
+#[test]
+fn a_run_ends_also_while_its_steps_are_timed() {
+    let root = tempfile::tempdir().unwrap();
+    workspace(root.path());
+    for (replicas, last) in [(1, 1), (1, 3), (2, 20)] {
+        let timed = Amount::Minutes(600.0); // ten seconds
+        let job = Job { amount: timed, replicas, ..job(root.path(), "timed") };
+        let mut asked = 0;
+        let mut stop = || {
+            asked += 1;
+            asked >= last
+        };
+        let said = train(&job, false, &mut stop).unwrap_err().to_string();
+        assert!(said.contains("nothing to go on with; begin again"), "{said}");
+        assert_eq!(asked, last, "another step was taken");
+        assert!(!job.folder.join(TOKENIZER).exists(), "it looks like a run");
+    }
+    train(&job(root.path(), "timed"), false, &mut || false).unwrap();
+}
+
+#[test]
+fn a_machine_that_slows_down_ends_in_its_minutes_all_the_same() {
+    let root = tempfile::tempdir().unwrap();
+    workspace(root.path());
+    let slow = |replicas, folder| {
+        let job = Job { amount: Amount::Minutes(0.02), replicas, ..job(root.path(), folder) };
+        // A step of this model takes a small part of a millisecond; once the steps are planned it takes more than one.
+        let planned = job.folder.join(TOKENIZER);
+        let mut stop = || {
+            if planned.is_file() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            false
+        };
+        (train(&job, false, &mut stop).unwrap(), job)
+    };
+    for (replicas, folder) in [(1, "slow"), (2, "both")] {
+        let (outcome, job) = slow(replicas, folder);
+        let last = outcome.points.last().unwrap();
+        assert_eq!((outcome.flow, outcome.step), (Flow::Finished, last.step));
+        assert!((0.5..3.0).contains(&last.seconds), "{last:?}");
+        // The learning rate fell to its end on the way.
+        assert!(last.lr < 0.3 * job.settings.lr, "{last:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_trained_is_refused_before_a_folder_is_made() {
+    let root = tempfile::tempdir().unwrap();
+    workspace(root.path());
+    let good = job(root.path(), "none");
+    let amount = |amount| Job { amount, ..good.clone() };
+    let settings = |settings| Job { settings, ..good.clone() };
+    let config = Config { width: 1 << 15, layers: 900, hidden: 1 << 17, ..CONFIG };
+    let minutes = [0.0, -1.0, f64::NAN, 1e9].map(Amount::Minutes);
+    let others = [
+        (amount(Amount::Tokens(0)), "1 or more"),
+        (amount(Amount::Minutes(1e308)), "1e308 minutes"),
+        (settings(Settings { batch: 0, ..good.settings }), "a batch of 0"),
+        (settings(Settings { length: 1, ..good.settings }), "a context of 1; "),
+        (Job { config, ..good.clone() }, "smaller --batch"),
+        (Job { resume: true, ..good.clone() }, "--resume"),
+    ];
+    for (job, why) in minutes.map(|minutes| (amount(minutes), "minutes")).into_iter().chain(others)
+    {
+        let said = train(&job, false, &mut || false).unwrap_err().to_string();
+        assert!(said.contains(why) && !good.folder.exists(), "{said}");
+    }
+}

@@ -1,0 +1,45 @@
+use backprop::{adam, check::error};
+use lab::random::numbers;
+use language_model::train::adamw::{AdamW, Moments, tensors, update};
+use language_model::{Config, Layout};
+
+fn to64(x: &[f32]) -> Vec<f64> {
+    x.iter().map(|x| f64::from(*x)).collect()
+}
+
+#[test]
+fn equals_the_paper_in_f64() {
+    let rule = AdamW { decay: 0.2, ..AdamW::default() };
+    let len = 40_000;
+    let tensors = [(0..20_000, true), (20_000..20_010, false), (20_010..len, true)];
+    let mut p = numbers(len, 1);
+    let mut wanted = to64(&p);
+    let (mut mine, mut paper) = (Moments::zeros(len), adam::Moments::zeros(len));
+    for t in 1..=5 {
+        let (lr, clip, g) = (0.01 * t as f64, 0.5, numbers(len, 10 + t));
+        update(&rule, (t, lr, clip), &mut p, &mut mine, &g, &tensors, 1 + t as usize % 3);
+        for (at, w) in wanted.iter_mut().enumerate() {
+            *w *= if (20_000..20_010).contains(&at) { 1.0 } else { 1.0 - lr * 0.2 };
+        }
+        let g: Vec<f64> = to64(&g).iter().map(|g| g * 0.5).collect();
+        let AdamW { beta1, beta2, eps, .. } = rule;
+        let plain = adam::Adam { lr, beta1, beta2, eps };
+        adam::step(&plain, t as i32, &mut wanted, paper.slices(), &g);
+    }
+    assert!(error(&to64(&p), &wanted) < 1e-6);
+    assert!(error(&to64(&p[20_000..20_010]), &wanted[20_000..20_010]) < 1e-6);
+}
+
+#[test]
+fn matrices_shrink_and_scales_do_not() {
+    let config = Config { vocabulary: 5, context: 3, width: 4, heads: 2, layers: 1, hidden: 3 };
+    let layout = Layout::new(&config);
+    let tensors = tensors(&layout, &config);
+    let mut p = vec![1.0; layout.len];
+    let (mut moments, g) = (Moments::zeros(layout.len), vec![0.0; layout.len]);
+    update(&AdamW::default(), (1, 0.5, 1.0), &mut p, &mut moments, &g, &tensors, 2);
+    assert!(p[layout.norm.clone()].iter().all(|p| *p == 1.0));
+    assert!(p[layout.blocks[0].norm2.clone()].iter().all(|p| *p == 1.0));
+    assert!(p[layout.embedding.clone()].iter().all(|p| *p == 0.95));
+    assert!(p[layout.blocks[0].down.clone()].iter().all(|p| *p == 0.95));
+}
