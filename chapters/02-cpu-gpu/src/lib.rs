@@ -10,6 +10,7 @@
 //! - [`wrong`]: kernels with the classic bugs, each caught.
 //! - [`verify`]: a check that a wrong kernel can't pass.
 //! - [`tensor_cores`]: the rungs that CUDA alone has.
+//! - [`in_rust`]: kernels written in Rust, in two crates of their own.
 //! - [`trial`]: each rung in a program of its own first, so that one that fails costs no other.
 //! - [`counters`]: what the hardware counts, next to the simulator.
 //! - [`lu`]: LU decomposition, which is mostly a matrix product, on the CPU and on a device.
@@ -20,6 +21,7 @@ pub mod counters;
 pub mod devices;
 pub mod error;
 pub mod gpu;
+pub mod in_rust;
 pub mod ladder;
 pub mod lu;
 pub mod measured;

@@ -10,7 +10,9 @@ use std::{error::Error, process::ExitCode};
 
 const USAGE: &str = "Usage: cargo run -- run [N]...        check both products, and time those of N×N matrices (256)
        cargo run -- text [wgsl|cuda]  print the kernels as CubeCL writes them (wgsl)
-       cargo run -- race [RUNS]       run the product without its first barrier so often (20)";
+       cargo run -- race [RUNS]       run the product without its first barrier so often (20)
+       cargo run -- turns KERNEL N    a product, for a race of another program: each line of the input is a
+                                      number of products, and is answered by the seconds of one";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +27,10 @@ fn main() -> ExitCode {
         ["text", language @ ("wgsl" | "cuda")] => Some(print_text(language)),
         ["race"] => Some(race(20)),
         ["race", runs] => number(runs).map(race),
+        ["turns", name, n] => {
+            let kernel = Kernel::RIGHT.into_iter().find(|kernel| kernel.name() == name);
+            kernel.zip(number(n)).map(|(kernel, n)| turns(kernel, n))
+        }
         _ => None,
     };
     match done {
@@ -52,22 +58,37 @@ fn clients() -> Result<Vec<(String, Client)>, &'static str> {
     if devices.is_empty() { Err(NO_DEVICE) } else { Ok(devices.iter().map(open).collect()) }
 }
 
-fn run(sizes: &[usize]) -> Result<(), Box<dyn Error>> {
+/// Refuses a kernel whose product of odd sizes is not that of `f64`.
+fn must_be_right(client: &Client, kernel: Kernel) -> Result<(), Box<dyn Error>> {
     let odd = [129, 65, 127];
     let [a, b] = Random(1).matrices(odd);
+    let c = product(client, kernel, [&a, &b], odd)?;
+    match wrong(&c, &a, &b, odd) {
+        0 => Ok(()),
+        wrong => {
+            let name = kernel.name();
+            Err(format!("{name}: {wrong} of {} elements are wrong", c.len()).into())
+        }
+    }
+}
+
+fn turns(kernel: Kernel, n: usize) -> Result<(), Box<dyn Error>> {
+    let (_, client) = clients()?.swap_remove(0);
+    must_be_right(&client, kernel)?;
+    let [a, b] = Random(2).matrices([n; 3]);
+    let product = Product::new(&client, [&a, &b], [n; 3]);
+    println!("ready");
+    for line in std::io::stdin().lines() {
+        println!("{}", product.seconds(kernel, line?.trim().parse()?)?);
+    }
+    Ok(())
+}
+
+fn run(sizes: &[usize]) -> Result<(), Box<dyn Error>> {
     for (device, client) in clients()? {
         println!("{device}");
         for kernel in Kernel::RIGHT {
-            let c = product(&client, kernel, [&a, &b], odd)?;
-            let wrong = wrong(&c, &a, &b, odd);
-            if wrong > 0 {
-                return Err(format!(
-                    "{}: {wrong} of {} elements are wrong",
-                    kernel.name(),
-                    c.len()
-                )
-                .into());
-            }
+            must_be_right(&client, kernel)?;
             println!("  {} is right", kernel.name());
         }
         for n in sizes {

@@ -11,7 +11,7 @@ use cubecl::{
     prelude::*,
     server::ServerError,
 };
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The kernels by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,22 +120,26 @@ impl<'a> Product<'a> {
         Ok(c.to_vec())
     }
 
+    /// Seconds of one product when there are so many in a row, without copies.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn seconds(&self, kernel: Kernel, times: u32) -> Result<f64, ServerError> {
+        let start = Instant::now();
+        (0..times).for_each(|_| self.launch(kernel));
+        block_on(self.client.sync_buffers([&self.abc[2]]))?;
+        Ok(start.elapsed().as_secs_f64() / f64::from(times))
+    }
+
     /// Multiplications and additions per second, without copies and compilation.
     ///
     /// # Errors
     /// As [`Self::read`].
     pub fn rate(&self, kernel: Kernel) -> Result<f64, ServerError> {
-        let time = |repeats: u32| -> Result<Duration, ServerError> {
-            let start = Instant::now();
-            (0..repeats).for_each(|_| self.launch(kernel));
-            block_on(self.client.sync_buffers([&self.abc[2]]))?;
-            Ok(start.elapsed() / repeats)
-        };
-        time(1)?; // compiles
-        let once = time(1)?;
-        let repeats = Duration::from_millis(500).div_duration_f64(once).ceil().clamp(1.0, 100.0);
+        self.seconds(kernel, 1)?; // compiles
+        let times = (0.5 / self.seconds(kernel, 1)?).ceil().clamp(1.0, 100.0);
         let [m, n, k] = self.shape.map(|length| length as f64);
-        Ok(2.0 * m * n * k / time(repeats as u32)?.as_secs_f64())
+        Ok(2.0 * m * n * k / self.seconds(kernel, times as u32)?)
     }
 }
 
