@@ -131,7 +131,7 @@ fn together<D: Device<f32>, T: Tape<f32, D>>(
     split.try_reshape_like(&(batch * PATCHES, Const))
 }
 
-/// [`attend_by_head`] for a GPU: it multiplies all heads of all images in one call of its library. The copies that
+/// `attend_by_head` for a GPU: it multiplies all heads of all images in one call of its library. The copies that
 /// this takes cost a CPU more than the products.
 ///
 /// # Errors

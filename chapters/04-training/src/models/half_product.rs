@@ -1,5 +1,5 @@
 //! A product of numbers in 16 bits between f32 tensors, on dfdx's tape of f32: what a GPU multiplies where
-//! [`operands`](super::autocast::operands) says so. In f16 it is the device's own; bf16, which dfdx has not, are f32 that were rounded.
+//! [`operands`] says so. In f16 it is the device's own; bf16, which dfdx has not, are f32 that were rounded.
 //! The CPU has products of its own, which read rounded numbers.
 
 use crate::models::autocast::{Operands, operands};
