@@ -67,7 +67,7 @@ pub struct Network<E: Number> {
     /// Steps taken.
     t: i32,
     /// What each layer reads: the images, then each hidden layer's outputs.
-    inputs: Vec<Vec<E>>,
+    pub inputs: Vec<Vec<E>>,
     labels: Vec<u8>,
     /// What a product writes.
     sums: Vec<f32>,
@@ -107,6 +107,16 @@ impl<E: Number> Network<E> {
             dy: Vec::new(),
             gradient: Vec::new(),
         })
+    }
+
+    /// What Adam knows about each layer's weights, and about its bias.
+    pub fn moments(&self) -> Vec<&[Moments<f32>; 2]> {
+        self.layers.iter().map(|layer| &layer.moments).collect()
+    }
+
+    /// Each layer's weights as the products read them, where those are no f32.
+    pub fn copies(&self) -> Vec<&[E]> {
+        self.layers.iter().map(|layer| &*layer.copy).collect()
     }
 
     /// C = A·B on the network's threads.
@@ -280,6 +290,3 @@ impl<E: Number> Learner for Network<E> {
         Ok(Mlp { layers: self.layers.iter().map(|layer| layer.master.clone()).collect() })
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -28,23 +28,3 @@ pub fn f16_bits(x: f32) -> u16 {
     (bits >> 16 & 0x8000 | found) as u16
 }
 // ANCHOR_END: f16_bits
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::formats::{Format, Overflow, Rounding, round::tests::hard_numbers};
-    use matmul::Input;
-
-    #[test]
-    fn fast_conversions_equal_the_readable_one() {
-        let readable = |format: Format, x: f32| {
-            format.encode(x.into(), Rounding::Nearest, Overflow::Special) as u16
-        };
-        for x in hard_numbers(Format::F16) {
-            assert_eq!(f16_bits(x), readable(Format::F16, x), "f16 {x:e} {:#x}", x.to_bits());
-        }
-        for x in hard_numbers(Format::BF16) {
-            assert_eq!(x.bits(), readable(Format::BF16, x), "bf16 {x:e} {:#x}", x.to_bits());
-        }
-    }
-}

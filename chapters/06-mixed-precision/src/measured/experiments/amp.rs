@@ -81,7 +81,7 @@ pub const LAYERS: [(&str, &[&str]); 2] = [
 ];
 
 /// Each tensor's gradients: its name and its numbers, in f32.
-type Named = Vec<(String, Vec<f32>)>;
+pub type Named = Vec<(String, Vec<f32>)>;
 
 /// Numbers of a model by their tensors' names.
 fn named<M: Network<Cpu>>(model: &M, values: &[f32]) -> Result<Named, Error> {
@@ -95,13 +95,18 @@ fn named<M: Network<Cpu>>(model: &M, values: &[f32]) -> Result<Named, Error> {
 }
 
 /// The gradients of one batch: in f32, in f16 without a factor, and in f16 with [`SCALE`].
-struct Look {
-    full: Named,
-    half: [Named; 2],
+pub struct Look {
+    /// In f32.
+    pub full: Named,
+    /// In f16, without the factor and with it.
+    pub half: [Named; 2],
 }
 
 /// Trains in mixed precision, and measures the gradients of the steps in [`LOOKS`].
-fn looks<M>(data: &DataSet, batch: usize, seed: u64) -> Result<Vec<Look>, Error>
+///
+/// # Errors
+/// [`Error::Device`].
+pub fn looks<M>(data: &DataSet, batch: usize, seed: u64) -> Result<Vec<Look>, Error>
 where
     M: Network<Cpu>,
     Half<M, Cpu>: HalfModel<Cpu> + TensorCollection<H, Cpu, To<f32, Cpu> = M>,
@@ -176,7 +181,7 @@ fn gradients(rec: &mut Recorder) -> Result<()> {
 }
 
 /// The fraction of the gradients that are not zero in each bin.
-fn record_histogram(rec: &mut Recorder, of_layer: &Quantity, full: &[&[f32]]) {
+pub fn record_histogram(rec: &mut Recorder, of_layer: &Quantity, full: &[&[f32]]) {
     let histograms: Vec<Histogram> = full.iter().map(|numbers| Histogram::of(numbers)).collect();
     let bins = histograms.iter().flat_map(|h| h.counts.keys());
     let (low, high) = bins.fold((0, -60), |(low, high), e| (low.min(*e), high.max(*e)));
@@ -190,7 +195,7 @@ fn record_histogram(rec: &mut Recorder, of_layer: &Quantity, full: &[&[f32]]) {
 type Share = fn(&Shares) -> f64;
 
 /// What the f32 gradients would become in f16, and what the f16 ones did become.
-fn record_shares(
+pub fn record_shares(
     rec: &mut Recorder,
     of_layer: &Quantity,
     scale: f32,
@@ -406,53 +411,5 @@ impl TensorVisitor<H, Cpu> for Count<'_> {
         self.copy += size_of_val(&weights.as_vec()[..]);
         self.gradients += size_of_val(&self.grads.get(weights).as_vec()[..]);
         Ok(None)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lab::{data, testing};
-
-    #[test]
-    fn mixed_precision_keeps_more_bytes_for_each_parameter() {
-        let counted = counted().unwrap();
-        let (f32, amp) = counted.iter().fold((0.0, 0.0), |(a, b), (_, f, h)| (a + f, b + h));
-        assert!((f32 - 16.0).abs() < 1e-9 && (amp - 24.0).abs() < 1e-9, "{f32} and {amp}");
-    }
-
-    #[test]
-    fn what_vanishes_is_predicted_from_f32() {
-        let data = data::drawn(128, 10, 1);
-        let look = &looks::<Deep<f32, Cpu>>(&data, 128, 0).unwrap()[0];
-        let find = |named: &Named| {
-            named.iter().find(|(name, _)| name == LAYERS[1].1[0]).unwrap().1.clone()
-        };
-        let (full, plain, scaled) = (find(&look.full), find(&look.half[0]), find(&look.half[1]));
-        let zeros = |numbers: &[f32]| numbers.iter().filter(|g| g.abs() < 1e-30).count();
-        let predicted = Shares::of(&full, 1.0);
-        assert!(predicted.vanished > 0.005, "{predicted:?}");
-        assert!(zeros(&plain) > zeros(&full) && zeros(&scaled) < zeros(&plain));
-    }
-
-    #[test]
-    fn shares_and_histograms_become_values() {
-        let small = |rec: &mut Recorder| {
-            let (full, half) = ([0.0, 1e-9, 1.0, 2.0], [0.0, 0.0, 1.0, 2.0]);
-            record_histogram(rec, &GRADIENTS.at(&[]), &[&full]);
-            record_shares(rec, &SHARES.at(&[]), 1.0, (&[&full], &[&half]));
-            Ok(())
-        };
-        let experiment = testing::experiment(crate::chapter(), GRADIENTS.name);
-        let run = testing::run(&Experiment { run: small, ..experiment });
-        let records = testing::records(&crate::chapter(), &run.values, &run.skipped);
-        let of = |quantity: Quantity| records.get(quantity).unwrap().median;
-        assert!((of(GRADIENTS.at(&[("exponent", &1)])) - 1.0 / 3.0).abs() < 1e-12);
-        for from in ["predicted", "measured"] {
-            for (kind, wanted) in [("zero", 0.25), ("vanished", 0.25), ("normal", 0.5)] {
-                let share = of(SHARES.at(&[("from", &from), ("kind", &kind)]));
-                assert!((share - wanted).abs() < 1e-12, "{from} {kind}: {share}");
-            }
-        }
     }
 }

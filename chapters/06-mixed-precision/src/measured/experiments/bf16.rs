@@ -30,7 +30,8 @@ use std::{
     time::Instant,
 };
 lab::keys! {
-    OPERATIONS: counted "mixed_precision.bf16.roofline.operations", Count, ["network", "number"];
+    /// The operations of a step.
+    pub OPERATIONS: counted "mixed_precision.bf16.roofline.operations", Count, ["network", "number"];
     /// The bytes of a part of a step.
     BYTES: counted "mixed_precision.bf16.roofline.bytes", Bytes, ["network", "number", "part"];
     /// Operations for each byte of a step.
@@ -42,7 +43,7 @@ lab::keys! {
     /// The least seconds of a step.
     SECONDS: calculated "mixed_precision.bf16.roofline.seconds", Seconds, ["network", "number"];
     /// What bf16 gains at most.
-    GAIN: calculated "mixed_precision.bf16.roofline.gain", Ratio, ["network"];
+    pub GAIN: calculated "mixed_precision.bf16.roofline.gain", Ratio, ["network"];
     /// How far a sum is off.
     pub ERROR: counted "mixed_precision.bf16.error", Number, ["sum", "k"];
     ERROR_PREDICTED: calculated "mixed_precision.bf16.error.predicted", Number, ["sum", "k"];
@@ -195,9 +196,9 @@ fn walks(r: &mut Recorder) {
 }
 
 /// A contender of the race.
-struct Contender {
+pub struct Contender {
     /// Its name in the records.
-    who: &'static str,
+    pub who: &'static str,
     /// This crate's way, or the options of PyTorch's program.
     by: By,
 }
@@ -208,7 +209,7 @@ enum By {
 }
 
 /// All of them. The others are compared with the first.
-const CONTENDERS: [Contender; 7] = [
+pub const CONTENDERS: [Contender; 7] = [
     Contender { who: "bf16", by: By::Network(|| Multiplication::Keeping(unit())) },
     Contender { who: "bf16-rounding", by: By::Network(|| Multiplication::Rounding(unit())) },
     Contender { who: "f32", by: By::Network(|| Multiplication::F32) },
@@ -237,13 +238,14 @@ const RATIOS: [(&str, &str); 6] = [
     ("f32", "bf16-portable"),
 ];
 
-/// Runs an epoch of [`STEPS`] batches, given how many it ran before, and returns the seconds.
-type Turn<'t> = Box<dyn FnMut(usize) -> Result<f64> + 't>;
+/// Runs an epoch of `STEPS` batches, given how many it ran before, and returns the seconds.
+pub type Turn<'t> = Box<dyn FnMut(usize) -> Result<f64> + 't>;
 
 /// What keeps a contender out of the race.
 #[derive(Debug)]
-struct Absent {
-    why: String,
+pub struct Absent {
+    /// In a sentence's words.
+    pub why: String,
     /// Seconds of a step, of one that takes too long.
     step: Option<f64>,
 }
@@ -255,11 +257,14 @@ impl From<String> for Absent {
 }
 
 impl Contender {
-    /// Its turns with these examples, as many as [`STEPS`] need.
-    fn turn<'t>(&self, train: &'t Examples, source: &Source) -> Result<Result<Turn<'t>, Absent>> {
+    /// Its turns with these examples, as many as `STEPS` need.
+    ///
+    /// # Errors
+    /// If the network can't be made. The inner error is what keeps the contender out.
+    pub fn turn<'t>(&self, set: &'t Examples, source: &Source) -> Result<Result<Turn<'t>, Absent>> {
         match self.by {
-            By::Network(way) => ours(way(), train),
-            By::PyTorch(more) => Ok(pytorch(more, source, train.len())),
+            By::Network(way) => ours(way(), set),
+            By::PyTorch(more) => Ok(pytorch(more, source, set.len())),
         }
     }
 }
@@ -310,7 +315,7 @@ fn pytorch(more: &[&str], source: &Source, images: usize) -> Result<Turn<'static
 }
 
 /// PyTorch's side of the race.
-fn program() -> PathBuf {
+pub fn program() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_bf16.py")
 }
 
@@ -403,54 +408,4 @@ fn accuracy(r: &mut Recorder) -> Result<()> {
         r.record(of(LOSS), results.map(|(_, loss)| *loss).samples(number)?);
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lab::{data, record::Run, testing};
-
-    fn run(key: Key) -> Run {
-        testing::run(&testing::experiment(crate::chapter(), key.name))
-    }
-
-    #[test]
-    fn both_networks_are_raced_where_bf16_has_a_unit() {
-        let run = testing::run(&experiments()[0]);
-        let of = |key: Key| run.values.iter().filter(move |value| value.key == key.name);
-        let gain: Vec<f64> = of(GAIN).map(|value| value.median).collect();
-        match gain[..] {
-            // How much they gain is what a quiet machine measures.
-            [small, wide] => assert!(small > 0.0 && wide > 0.0, "{gain:?}"),
-            _ => assert!(Multiplier::of_bf16().is_none() && !run.skipped.is_empty()),
-        }
-        assert_eq!(of(OPERATIONS).count(), 4);
-    }
-
-    #[test]
-    fn errors_stay_close_to_what_was_predicted() {
-        let values = run(ERROR).values;
-        for pair in values.chunks_exact(2) {
-            let ratio = pair[0].median / pair[1].median;
-            assert!((0.7..1.4).contains(&ratio), "{pair:?}");
-        }
-        assert_eq!(values.len(), 2 * Sum::ALL.len() * TERMS.len());
-    }
-
-    #[test]
-    fn contenders_that_cannot_run_say_why() {
-        let train = Examples::of(&data::drawn(10, 1, 1).train);
-        for contender in &CONTENDERS {
-            let turn = contender.turn(&train, &Source::Drawn).unwrap();
-            let why = turn.err().map(|absent| absent.why);
-            match contender.who {
-                "f32" | "bf16-portable" => assert_eq!(why, None),
-                "bf16" | "bf16-rounding" => {
-                    assert_eq!(why.is_none(), Multiplier::of_bf16().is_some());
-                }
-                _ => assert!(why.is_some_and(|why| why.contains("--peers"))),
-            }
-        }
-        assert!(program().is_file());
-    }
 }

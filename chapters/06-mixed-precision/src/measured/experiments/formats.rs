@@ -69,7 +69,7 @@ pub fn experiments() -> Vec<Experiment> {
 }
 
 /// The binades at which a format's count of numbers changes, and the last one.
-fn turning_points(format: Format) -> Vec<i32> {
+pub fn turning_points(format: Format) -> Vec<i32> {
     let (first, normal) = (exponent_of(format.min_positive()), exponent_of(format.min_normal()));
     (first..=normal).chain([exponent_of(format.max())]).collect()
 }
@@ -298,7 +298,7 @@ fn dot(rec: &mut Recorder) -> Result<()> {
 }
 
 /// The relative error of one dot product of `n` numbers from 0 to 1 that are f16 numbers before.
-fn dot_error(name: &str, format: Format, n: usize, seed: u64) -> f64 {
+pub fn dot_error(name: &str, format: Format, n: usize, seed: u64) -> f64 {
     let mut random = SplitMix64::new(seed);
     let mut row = || -> Vec<f64> { (0..n).map(|_| Format::F16.nearest(random.unit())).collect() };
     let (x, y) = (row(), row());
@@ -315,25 +315,4 @@ fn dot_error(name: &str, format: Format, n: usize, seed: u64) -> f64 {
         _ => arithmetic.running(terms),
     };
     ((sum - exact) / exact).abs()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_binades_count_is_recorded_where_it_changes() {
-        assert_eq!(turning_points(Format::E5M2), [-16, -15, -14, 15]);
-        assert_eq!(turning_points(Format::E4M3), [-9, -8, -7, -6, 8]);
-    }
-
-    #[test]
-    fn a_dot_product_in_more_digits_is_closer() {
-        let error = |name, format| dot_error(name, format, 3001, 4);
-        let [bf16, f16, f32] = [Format::BF16, Format::F16, Format::F32].map(|f| error("f", f));
-        assert!(bf16 > f16 && f16 > 100.0 * f32, "{bf16:e} {f16:e} {f32:e}");
-        let kahan = error("f16-kahan", Format::F16);
-        assert!(kahan < 0.5 * f16 && kahan <= 2f64.powi(-10), "{kahan:e}");
-        assert!(error("f16-pairs", Format::F16) < f16);
-    }
 }

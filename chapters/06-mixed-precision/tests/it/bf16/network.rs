@@ -1,12 +1,12 @@
-use super::*;
+use backprop::check::{self, wide};
+use backprop::train::{Examples, Learner, Settings, Textbook, fit};
 use backprop::{
-    adam::Adam,
-    check::{self, wide},
-    order::order,
-    random::SplitMix64,
-    train::{Textbook, fit},
+    Error, adam::Adam, mlp::Mlp, order::order, random::SplitMix64, softmax::loss_and_gradient,
 };
-use matmul::{reference, simd::Level};
+use half::bf16;
+use matmul::{MatRef, Unit, reference, simd::Level};
+use mixed_precision::bf16::network::{Multiplication, Network, learner};
+use mixed_precision::bf16::number::Number;
 
 fn digits(train: usize, tested: usize) -> (Examples, Examples) {
     let set = lab::data::drawn(train, tested, 3);
@@ -90,12 +90,12 @@ fn one_step_is_the_reference<E: Number>(by: E::Products, sizes: &[usize], batch:
         let (dw, _) = reference::multiply(rows(&x, layer.inputs).t(), dy_rows);
         let db: Vec<f64> =
             (0..layer.outputs).map(|j| dy.iter().skip(j).step_by(layer.outputs).sum()).collect();
-        let found = wide(&net.layers[at].moments[0].m);
+        let found = wide(&net.moments()[at][0].m);
         // The reference's own derivatives may round to the other side: 2⁻⁸ of one term.
         let bound = if at + 1 == before.layers.len() { 1e-4 } else { 2e-3 };
         let error = check::error(&found, &dw);
         assert!(error < bound, "weights of layer {at}: {error}");
-        let error = check::error(&wide(&net.layers[at].moments[1].m), &db);
+        let error = check::error(&wide(&net.moments()[at][1].m), &db);
         assert!(error < bound, "bias of layer {at}: {error}");
         assert_ne!(after.layers[at].weights, layer.weights);
         if at > 0 {
@@ -154,7 +154,7 @@ fn off<E: Number>(
 ) -> f64 {
     let mut net = Network::<E>::new(settings.clone(), by, 2).unwrap();
     net.step(data, all).unwrap();
-    let moments = net.layers.iter().flat_map(|layer| &layer.moments);
+    let moments = net.moments().into_iter().flatten();
     check::error(&moments.flat_map(|m| wide(&m.m)).collect::<Vec<f64>>(), wanted)
 }
 
@@ -193,8 +193,10 @@ fn rounding_on_the_way_and_keeping_copies_are_the_same_numbers_on_any_number_of_
             assert_eq!(after(&mut rounding, &data, 2), wanted, "{}", unit.name());
         }
         // The copies are those of the masters that they belong to.
-        for layer in &keeping.layers {
-            assert_eq!(values(&layer.copy), rounded(&wide(&layer.master.weights)));
+        let masters = keeping.model().unwrap().layers;
+        assert_eq!(keeping.copies().len(), masters.len());
+        for (copy, master) in keeping.copies().into_iter().zip(&masters) {
+            assert_eq!(values(copy), rounded(&wide(&master.weights)));
         }
     }
 }

@@ -1,0 +1,110 @@
+mod ablations;
+mod deep;
+mod narrow;
+mod range;
+mod replica;
+mod scaler;
+mod step;
+
+use lab::data;
+use mixed_precision::amp::train_on;
+use training::{
+    Config, EngineKind, Model, Precision, Settings, Silent, Start, Watcher, checkpoint::Checkpoint,
+};
+
+fn config(settings: &Settings) -> Config {
+    Config {
+        settings: Settings { precision: Precision::Amp, ..settings.clone() },
+        ..Config::default()
+    }
+}
+
+/// Stops a run after so many steps.
+struct StopAfter(usize);
+
+impl Watcher for StopAfter {
+    fn stop(&mut self) -> bool {
+        self.0 -= 1;
+        self.0 == 0
+    }
+}
+
+#[test]
+fn learns_what_f32_learns() {
+    let data = data::drawn(600, 200, 1);
+    for model in [Model::Linear, Model::Mlp] {
+        let settings = Settings { model, epochs: 4, batch: 32, ..Settings::default() };
+        let amp = train_on(&config(&settings), &data, &mut Silent).unwrap();
+        let full = Config { settings, ..Config::default() };
+        let full = train_on(&full, &data, &mut Silent).unwrap();
+        let (a, b) = (amp.test_accuracy().unwrap(), full.test_accuracy().unwrap());
+        assert!(b > 0.7 && (a - b).abs() < 0.03, "{model}: {a} against {b}");
+        assert_ne!(amp.weights, full.weights);
+    }
+}
+
+#[test]
+fn every_model_goes_down_in_every_precision() {
+    let data = data::drawn(96, 20, 2);
+    for model in Model::ALL {
+        let recipe = Settings::of(model);
+        let run = |precision| {
+            let settings = Settings { precision, epochs: 2, batch: 16, ..recipe.clone() };
+            let settings = Settings { dropout: 0.0, augment: false, ..settings };
+            let config = Config { settings, ..Config::default() };
+            let outcome = train_on(&config, &data, &mut Silent).unwrap();
+            let losses = outcome.history.iter().map(|epoch| epoch.train_loss);
+            (losses.collect::<Vec<_>>(), outcome)
+        };
+        let (full, _) = run(Precision::F32);
+        for precision in [Precision::Amp, Precision::Bf16] {
+            let (half, outcome) = run(precision);
+            let far = (full[1] - half[1]).abs() / full[1];
+            assert!(half[1] < half[0] && far < 0.1, "{model}, {precision}: {full:?}, {half:?}");
+            assert_ne!(full, half, "{model}, {precision}: nothing was rounded");
+            let skipped = outcome.loss_scale.map(|scale| scale.skipped);
+            assert_eq!(skipped.is_some(), precision == Precision::Amp, "{model}");
+        }
+    }
+}
+
+#[test]
+fn a_stopped_run_goes_on_bit_for_bit_with_its_scale() {
+    goes_on(&Settings { epochs: 2, batch: 16, ..Settings::default() }); // a copy in f16
+    let cnn = Settings { engine: EngineKind::Fast, ..Settings::of(Model::Cnn) };
+    goes_on(&Settings { epochs: 2, batch: 16, ..cnn });
+}
+
+fn goes_on(settings: &Settings) {
+    let data = data::drawn(112, 50, 2);
+    let whole = train_on(&config(settings), &data, &mut Silent).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let first = Config { run: Some(run.clone()), ..config(settings) };
+    let stopped = train_on(&first, &data, &mut StopAfter(5)).unwrap();
+    assert_eq!(stopped.stopped, Some((1, 5)));
+    let saved = Checkpoint::load(&run).unwrap();
+    let scale = saved.header.loss_scale.unwrap();
+    assert_eq!(saved.optimizer.t + scale.skipped, 5);
+    let again = Config { start: Start::Resume, ..first.clone() };
+    let resumed = train_on(&again, &data, &mut Silent).unwrap();
+    assert_eq!(resumed.weights, whole.weights);
+    for file in [lab::run::METRICS, lab::run::MODEL, lab::run::CURVES] {
+        assert!(run.join(file).exists(), "{file}");
+    }
+    // The other precision is refused by name.
+    let f32 = Config { settings: settings.clone(), ..again };
+    let error = train_on(&f32, &data, &mut Silent).unwrap_err().to_string();
+    assert!(error.contains("--precision amp, not f32"), "{error}");
+}
+
+#[test]
+fn chapter_4_alone_says_where_the_formats_are() {
+    let data = data::drawn(20, 10, 1);
+    for precision in [Precision::Amp, Precision::Bf16] {
+        let settings = Settings { precision, ..Settings::default() };
+        let chapter4 = Config { settings, ..Config::default() };
+        let error = training::train_on(&chapter4, &data, &mut Silent).unwrap_err().to_string();
+        assert!(error.contains("chapter 6") && error.contains(precision.name()), "{error}");
+    }
+}
