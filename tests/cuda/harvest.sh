@@ -67,7 +67,7 @@ esac
 PROGRAM
 chmod +x "$work/throughput" "$work/tested" "$work/bin/nvidia-smi"
 xz -c "$work/throughput" >"$work/carried/throughput.xz"
-for name in cpu_gpu cpu_gpu-it performance multi_gpu-it language_model-it; do xz -c "$work/tested" >"$work/carried/tests/$name.xz"; done
+for name in cpu_gpu-it performance-it multi_gpu-it language_model-it; do xz -c "$work/tested" >"$work/carried/tests/$name.xz"; done
 echo 82ecf3d >"$work/carried/commit"
 cp tools/cuda/harvest.sh "$work/carried/"
 tools/cuda/harvest.sh hashes >"$work/carried/hashes" || fail 'a step depends on what is not there'

@@ -39,11 +39,11 @@ steps() {
 
     step machine 5 - bash -c 'nvidia-smi -q || echo "skipped: no nvidia-smi"'
     step starts 5 - bash -c starts
-    tests right-on-a-gpu 40 "$products $two/src/verify.rs" cpu_gpu on_a_gpu there_is_a_gpu
+    tests right-on-a-gpu 40 "$products $two/src/verify.rs $two/tests/it" cpu_gpu-it there_is_a_gpu
     tests tests-performance 20 "$five/kernels $five/src/gpu $five/tests/it/gpu" performance-it gpu::
     tests tests-language_model 15 "$nine/kernels $nine/src/gpu $nine/tests/it/gpu" language_model-it gpu::
     tests tests-ladder 20 "$products $two/tests/it" cpu_gpu-it ladder:: lu_device::
-    tests tests-cpu_gpu 25 "$two/kernels $two/src" cpu_gpu gpu:: verify:: wrong:: truck:: lu:: --skip on_a_gpu
+    tests tests-cpu_gpu 25 "$two/kernels $two/src $two/tests/it" cpu_gpu-it gpu:: verify:: wrong:: truck:: experiments::lu:: figures::lu:: --skip on_a_gpu
     tests nccl 10 "$seven/src/comm $seven/tests/it/comm" multi_gpu-it on_a_gpu
 
     measure cpu_gpu.ladder 110 "$products $two/src/measured/experiments/ladder.rs"
@@ -186,7 +186,6 @@ pack() {
     # With the command among the packages its crates serve the tests, too: the features are the same.
     local package
     if [ -z "${HARVEST_NO_TESTS:-}" ]; then
-        carry "$(test_of cpu_gpu --lib)" "$dir/tests/cpu_gpu"
         for package in cpu_gpu performance multi_gpu language_model; do
             carry "$(test_of "$package" --test it)" "$dir/tests/$package-it"
         done

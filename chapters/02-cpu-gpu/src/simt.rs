@@ -30,6 +30,7 @@ pub mod occupancy;
 pub mod thread;
 pub mod warp;
 
+pub use block::SHARED_LIMIT;
 pub use counts::{Counts, Event};
 pub use fault::KernelFault;
 pub use machine::Machine;

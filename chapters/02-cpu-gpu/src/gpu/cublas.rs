@@ -44,7 +44,8 @@ const CHOOSE: c_int = -1;
 /// (`CUBLAS_TF32_TENSOR_OP_MATH`, or the variable `NVIDIA_TF32_OVERRIDE=1`).
 const FULL_F32: c_int = 0;
 
-pub(super) const CUBLAS: Part = Part {
+/// Where cuBLAS is looked for, and what is said where there is none.
+pub const CUBLAS: Part = Part {
     file: "cublas",
     asks: doctor::Library::Cublas,
     called: "cuBLAS",
@@ -58,7 +59,10 @@ fn load() -> Result<Functions> {
 }
 
 /// A status of cuBLAS in words (`cublasStatus_t`).
-fn check(status: c_int, what: &str) -> Result<()> {
+///
+/// # Errors
+/// Any other status.
+pub fn check(status: c_int, what: &str) -> Result<()> {
     let why = match status {
         0 => return Ok(()),
         1 => {
@@ -76,15 +80,19 @@ fn check(status: c_int, what: &str) -> Result<()> {
 
 /// The lengths of C = A·B for a library that counts in 32 bits with a sign, and the bytes that A, B and C need.
 #[derive(Debug, PartialEq, Eq)]
-struct Lengths {
+pub struct Lengths {
     /// n, m and k, in the order of the swapped product.
-    of_call: [c_int; 3],
+    pub of_call: [c_int; 3],
     /// Bytes of A, B and C.
-    bytes: [usize; 3],
+    pub bytes: [usize; 3],
 }
 
 impl Lengths {
-    fn new(shape: Shape, input: usize) -> Result<Self> {
+    /// Of a product whose operands' numbers have `input` bytes each.
+    ///
+    /// # Errors
+    /// If a length does not fit 31 bits.
+    pub fn new(shape: Shape, input: usize) -> Result<Self> {
         let Shape { m, k, n } = shape;
         let too_long = || {
             Error::message(format!(
@@ -241,37 +249,4 @@ impl<'c> Cublas<'c> {
 /// That message.
 pub fn available() -> Result<()> {
     load().map(drop)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loads_or_says_what_is_missing() {
-        if let Err(error) = available() {
-            let error = error.to_string();
-            assert!(error.contains("libcublas") && error.contains("install"), "{error}");
-        }
-    }
-
-    #[test]
-    fn every_status_becomes_a_sentence() {
-        assert!(check(0, "start").is_ok());
-        for (status, wanted) in [(1, "doctor"), (3, "smaller"), (13, "again"), (99, "manual")] {
-            let error = check(status, "start").unwrap_err().to_string();
-            assert!(error.starts_with("cuBLAS can't start") && error.contains(wanted), "{error}");
-            assert!(!error.contains('\n'));
-        }
-    }
-
-    #[test]
-    fn lengths_are_swapped_and_counted() {
-        let lengths = Lengths::new(Shape::new(2, 3, 5), 2).unwrap();
-        assert_eq!(lengths, Lengths { of_call: [5, 2, 3], bytes: [12, 30, 40] });
-        for shape in [Shape::new(1 << 31, 1, 1), Shape::new(1, 1, 1 << 40)] {
-            let error = Lengths::new(shape, 4).unwrap_err().to_string();
-            assert!(error.contains("31 bits"), "{error}");
-        }
-    }
 }

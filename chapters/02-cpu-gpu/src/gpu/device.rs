@@ -119,7 +119,8 @@ pub struct Mark {
 pub struct Kernel {
     /// Its name.
     pub entry: String,
-    pub(crate) inner: Box<dyn Any>,
+    /// What the interface has of it.
+    pub inner: Box<dyn Any>,
 }
 
 /// How many threads run a kernel.
@@ -141,7 +142,10 @@ impl Launch {
 
     /// Refuses a launch that the device can't run: `max_block` is the most threads that a block of this kernel may
     /// have. Zero blocks are no bug: there is nothing to do.
-    pub(crate) fn check(self, kernel: &Kernel, about: &About, max_block: usize) -> Result<()> {
+    ///
+    /// # Errors
+    /// Which limit it exceeds.
+    pub fn check(self, kernel: &Kernel, about: &About, max_block: usize) -> Result<()> {
         let [x, y] = self.block;
         let most = max_block.min(about.max_block);
         if !(1..=most).contains(&x.saturating_mul(y)) {
@@ -273,50 +277,4 @@ pub fn read_all<T: Element>(gpu: &dyn Gpu, from: &Buffer, count: usize) -> Resul
     let mut bytes = vec![0; count * size_of::<T>()];
     gpu.read(from, &mut bytes)?;
     Ok(T::values(&bytes))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::gpu::{kernel, testing};
-
-    const MAP: &str = kernel!("map.cl");
-
-    #[test]
-    fn the_compilers_words_name_the_file_and_the_line() {
-        let line = 1 + include_str!("../../kernels/map.cl").lines().count();
-        let source = format!("{MAP}KERNEL void wrong(GLOBAL float *x) {{ x[0] = missing; }}\n");
-        let name = format!("map.cl:{line}:");
-        if let Some(gpu) = testing::opencl() {
-            let Err(error) = gpu.compile(&source, &[], "wrong") else { panic!("it compiles") };
-            let error = error.to_string();
-            assert!(error.contains(&name) && error.contains("missing"), "{error}");
-        }
-        if let Some(nvrtc) = testing::nvrtc() {
-            let error = nvrtc.compile(&source, &[], "wrong", "sm_90").unwrap_err().to_string();
-            assert!(error.contains(&format!("map.cl({line})")), "{error}");
-            assert!(error.contains("missing"), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_launch_beyond_the_devices_limits_is_refused() {
-        let kernel = Kernel { entry: "k".to_owned(), inner: Box::new(()) };
-        let try_it = |api, grid, block| {
-            Launch::new(grid, block).check(&kernel, &testing::about(api, Kind::Gpu), 512)
-        };
-        for api in [Api::OpenCl, Api::Cuda] {
-            assert!(try_it(api, [7, 9], [512, 1]).is_ok());
-            assert!(try_it(api, [0, 9], [16, 32]).is_ok());
-            for block in [[0, 1], [513, 1], [32, 17], [usize::MAX, 2]] {
-                let error = try_it(api, [1, 1], block).unwrap_err().to_string();
-                assert!(error.contains("on card it takes from 1 to 512"), "{error}");
-            }
-        }
-        assert!(try_it(Api::Cuda, [i32::MAX as usize, 65_535], [1, 1]).is_ok());
-        let error = try_it(Api::Cuda, [1, 65_536], [1, 1]).unwrap_err().to_string();
-        assert!(error.contains("65536 blocks along y; card takes 65535"), "{error}");
-        assert!(try_it(Api::Cuda, [1 << 31, 1], [1, 1]).is_err());
-        assert!(try_it(Api::OpenCl, [usize::MAX, 1], [2, 1]).is_err());
-    }
 }

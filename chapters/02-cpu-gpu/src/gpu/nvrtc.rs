@@ -67,13 +67,13 @@ pub fn remember() {
 }
 
 /// Machine code in a file, if it is there and is some.
-fn kept(file: &Path) -> Option<Vec<u8>> {
+pub fn kept(file: &Path) -> Option<Vec<u8>> {
     fs::read(file).ok().filter(|image| image.starts_with(b"\x7fELF"))
 }
 
 /// Writes next to the file and renames, since another program may look for it. A folder that can't be written costs
 /// time and nothing else.
-fn keep(file: &Path, image: &[u8]) {
+pub fn keep(file: &Path, image: &[u8]) {
     let part = file.with_extension(format!("part{}", std::process::id()));
     let _ = fs::write(&part, image).and_then(|()| fs::rename(&part, file));
 }
@@ -91,7 +91,7 @@ pub struct Nvrtc {
 }
 
 /// How it is looked for. The packages of CUDA 12 have the number in their names, later ones have not.
-pub(super) const NVRTC: Part = Part {
+pub const NVRTC: Part = Part {
     file: "nvrtc",
     asks: doctor::Library::Nvrtc,
     called: "NVRTC, which compiles CUDA kernels,",
@@ -276,50 +276,5 @@ impl Nvrtc {
         // SAFETY: NVRTC returns a text that lives as long as the library.
         let said = unsafe { CStr::from_ptr((self.functions.error_string)(code)) }.to_string_lossy();
         Err(Error::message(format!("NVRTC can't {what} ({said})")))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn machine_code_is_kept_in_a_file_and_nothing_else_is_taken_for_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("k-sm_90-00.cubin");
-        assert_eq!(kept(&file), None);
-        keep(&file, b"\x7fELF code");
-        assert_eq!(kept(&file).unwrap(), b"\x7fELF code");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        fs::write(&file, "half a").unwrap();
-        assert_eq!(kept(&file), None);
-        keep(&folder.path().join("no/such/folder"), b"x"); // no panic
-    }
-
-    #[test]
-    fn compiles_or_says_what_is_missing() {
-        match Nvrtc::load() {
-            Err(error) => {
-                let error = error.to_string();
-                assert!(error.contains("libnvrtc") && error.contains("install"), "{error}");
-            }
-            Ok(nvrtc) => {
-                let source = "extern \"C\" __global__ void f(float *x) { x[threadIdx.x] = SOME; }";
-                let options = [("SOME", "2.0f".to_owned())];
-                let image = nvrtc.compile(source, &options, "f", "sm_90").unwrap();
-                assert_eq!(image[..4], *b"\x7fELF");
-                let error = nvrtc.compile(source, &[], "f", "sm_90").unwrap_err().to_string();
-                assert!(
-                    error.contains("`f` does not compile") && error.contains("SOME"),
-                    "{error}"
-                );
-                // A GPU that it does not know yet: PTX, with the zero byte that the driver looks for.
-                let ptx = nvrtc.compile(source, &options, "f", &nvrtc.target((99, 0), "")).unwrap();
-                assert!(ptx.ends_with(b"\0") && String::from_utf8_lossy(&ptx).contains(".entry f"));
-                assert_eq!(nvrtc.target((9, 0), "a"), "sm_90a");
-                let error = nvrtc.compile(source, &options, "f", "sm_10").unwrap_err().to_string();
-                assert!(error.contains("does not compile for sm_10"), "{error}");
-            }
-        }
     }
 }

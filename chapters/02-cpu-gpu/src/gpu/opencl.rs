@@ -61,7 +61,7 @@ fn list() -> Result<Vec<(About, cl_device_id)>, String> {
 }
 
 /// Why there is no driver behind OpenCL.
-fn no_platform(error: &ClError) -> String {
+pub fn no_platform(error: &ClError) -> String {
     match error.0 {
         DLOPEN_RUNTIME_LOAD_FAILED => format!("this machine has no OpenCL library; {INSTALL}"),
         // The library without a driver reports it in several ways.
@@ -149,7 +149,7 @@ impl OpenCl {
 /// The most threads that a block of a kernel may have: as many as it is written for, where it says so. For such a kernel too
 /// a driver may tell what it takes `usually`, which is less (NVIDIA's: 256); whether it has the registers is told by the
 /// launch.
-fn most(written_for: &[usize], usually: usize) -> usize {
+pub fn most(written_for: &[usize], usually: usize) -> usize {
     match written_for.iter().product() {
         0 => usually,
         threads => threads,
@@ -157,7 +157,7 @@ fn most(written_for: &[usize], usually: usize) -> usize {
 }
 
 /// A code of OpenCL as a message about a device.
-fn sentence(name: &str, what: &str, error: &ClError) -> String {
+pub fn sentence(name: &str, what: &str, error: &ClError) -> String {
     let why = match error.0 {
         CL_INVALID_BUFFER_SIZE | CL_MEM_OBJECT_ALLOCATION_FAILURE | CL_OUT_OF_HOST_MEMORY => {
             "it is out of memory; take smaller matrices, or close programs that use it"
@@ -357,55 +357,5 @@ impl Gpu for OpenCl {
             )));
         }
         Ok((to - from) as f64 * 1e-9)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_code_becomes_a_sentence_with_the_way_out() {
-        for (code, wanted) in [
-            (CL_MEM_OBJECT_ALLOCATION_FAILURE, "smaller matrices"),
-            (CL_OUT_OF_RESOURCES, "outside of its memory"),
-            (CL_INVALID_WORK_GROUP_SIZE, "size that the kernel is written for"),
-            (CL_DEVICE_NOT_AVAILABLE, "throughput doctor"),
-        ] {
-            let text = sentence("card", "do it", &ClError(code));
-            assert!(text.starts_with("card can't do it: ") && text.contains(wanted), "{text}");
-            assert!(text.contains(&ClError(code).to_string()) && !text.contains('\n'), "{text}");
-        }
-    }
-
-    /// NVIDIA's driver tells 256 for a kernel that is written for 1,024.
-    #[test]
-    fn a_kernel_takes_the_block_that_it_is_written_for() {
-        assert_eq!(most(&[32, 32, 1], 256), 1024);
-        assert_eq!(most(&[0, 0, 0], 256), 256);
-        let Some(gpu) = crate::gpu::testing::opencl() else { return };
-        let source = |written_for: &str| {
-            format!("kernel {written_for} void one(global float *x) {{ x[get_global_id(0)] = 1; }}")
-        };
-        let x = gpu.alloc(4 * 64).unwrap();
-        let fixed = source("__attribute__((reqd_work_group_size(8, 4, 1)))");
-        let [fixed, free] =
-            [fixed, source("")].map(|source| gpu.compile(&source, &[], "one").unwrap());
-        let run =
-            |kernel, block| gpu.launch(kernel, Launch::new([1, 1], block), &[Arg::Buffer(&x)]);
-        run(&fixed, [8, 4]).unwrap();
-        let error = run(&fixed, [8, 8]).unwrap_err().to_string();
-        assert!(error.contains("takes from 1 to 32 of them"), "{error}");
-        run(&free, [8, 8]).unwrap();
-        gpu.finish().unwrap();
-    }
-
-    #[test]
-    fn a_library_without_a_driver_is_told_from_no_library() {
-        let text = no_platform(&ClError(DLOPEN_RUNTIME_LOAD_FAILED));
-        assert!(text.contains("no OpenCL library") && text.contains("apt install"), "{text}");
-        // CL_PLATFORM_NOT_FOUND_KHR
-        let text = no_platform(&ClError(-1001));
-        assert!(text.contains("no driver behind it") && text.contains("apt install"), "{text}");
     }
 }

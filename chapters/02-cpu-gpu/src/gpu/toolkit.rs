@@ -66,7 +66,7 @@ pub struct Part {
 
 /// The files that may be this library (`nvrtc`, `cublas`), each with the major version that its name tells: names for
 /// the system to look up first, then files in these folders.
-fn candidates(name: &str, roots: &[PathBuf]) -> Vec<(PathBuf, Option<u32>)> {
+pub fn candidates(name: &str, roots: &[PathBuf]) -> Vec<(PathBuf, Option<u32>)> {
     let mut all: Vec<(PathBuf, Option<u32>)> = Vec::new();
     for major in (OLDEST..=NEWEST).rev() {
         let file = match (cfg!(windows), name) {
@@ -113,7 +113,7 @@ pub struct Found {
 
 /// Why a library can't be used.
 #[derive(Debug, PartialEq, Eq)]
-enum Absent {
+pub enum Absent {
     /// No file of it loads.
     Missing,
     /// It is there, but of this major version, which is too new for the driver.
@@ -130,7 +130,11 @@ impl Part {
         self.newest(driver).map_err(|absent| Error::Message(self.why(&absent, driver)))
     }
 
-    fn newest(&self, driver: Option<u32>) -> Result<Found, Absent> {
+    /// The newest that a driver of this major version of CUDA can use.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn newest(&self, driver: Option<u32>) -> Result<Found, Absent> {
         let roots = roots();
         let mut absent = Absent::Missing;
         for (path, major) in candidates(self.file, &roots) {
@@ -152,7 +156,7 @@ impl Part {
     }
 
     /// Why there is none for a driver of this major version.
-    fn why(&self, absent: &Absent, driver: Option<u32>) -> String {
+    pub fn why(&self, absent: &Absent, driver: Option<u32>) -> String {
         let (Absent::TooNew(version), Some(driver)) = (absent, driver) else {
             return self.missing.to_owned();
         };
@@ -190,96 +194,8 @@ pub fn includes(root: Option<&Path>, major: Option<u32>) -> Vec<PathBuf> {
 }
 
 /// The major version of the headers in a folder: `#define CUDA_VERSION 13000` in `cuda.h`.
-fn version_of_headers(folder: &Path) -> Option<u32> {
+pub fn version_of_headers(folder: &Path) -> Option<u32> {
     let text = fs::read_to_string(folder.join("cuda.h")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("#define CUDA_VERSION "))?;
     Some(line.trim().parse::<u32>().ok()? / 1000)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::gpu::{cublas::CUBLAS, nvrtc::NVRTC};
-
-    fn touch(path: &Path) {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, "").unwrap();
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn every_version_is_looked_for_and_the_name_tells_which() {
-        let folder = tempfile::tempdir().unwrap();
-        for file in ["libcublas.so.13", "libcublasLt.so.13", "libcublas.so", "libcublas.so.12.9.1"]
-        {
-            touch(&folder.path().join("lib").join(file));
-        }
-        let all = candidates("cublas", &[folder.path().to_owned()]);
-        let names: Vec<(String, Option<u32>)> = all
-            .iter()
-            .map(|(path, major)| (path.file_name().unwrap().to_string_lossy().into(), *major))
-            .collect();
-        let of = |name: &str, major| (name.to_owned(), major);
-        assert_eq!(names[0], of("libcublas.so.15", Some(15)));
-        assert_eq!(names[3], of("libcublas.so.12", Some(12)));
-        assert_eq!(
-            names[4..],
-            [
-                of("libcublas.so", None),
-                of("libcublas.so.12.9.1", Some(12)),
-                of("libcublas.so.13", Some(13)),
-                of("libcublas.so", None)
-            ]
-        );
-    }
-
-    library! {
-        #[allow(dead_code, reason = "it is not there")]
-        struct Gone of "library", "version 2" {
-            none = "no_such_function"() -> ();
-        }
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn what_is_missing_is_told_with_the_way_out() {
-        let nobody = Part { file: "no-such-library", ..NVRTC };
-        assert_eq!(nobody.newest(None).err(), Some(Absent::Missing));
-        for (part, absent, words) in [
-            (NVRTC, Absent::Missing, ["there is no NVRTC", "install", "libnvrtc"]),
-            (
-                NVRTC,
-                Absent::TooNew(13),
-                ["for CUDA 13", "speaks CUDA 12", "nvidia-cuda-nvrtc-cu12"],
-            ),
-            (CUBLAS, Absent::Missing, ["there is no cuBLAS", "install", "libcublas"]),
-            (
-                CUBLAS,
-                Absent::TooNew(13),
-                ["for CUDA 13", "speaks CUDA 12", "the cuBLAS of CUDA 12"],
-            ),
-        ] {
-            let text = part.why(&absent, Some(12));
-            assert!(words.iter().all(|word| text.contains(word)), "{text}");
-        }
-        let this = libloading::os::unix::Library::this();
-        let why = Gone::of(this.into()).err().unwrap();
-        assert_eq!(why, "this library has no no_such_function; the course needs version 2");
-    }
-
-    #[test]
-    fn headers_of_another_version_are_left_out() {
-        let folder = tempfile::tempdir().unwrap();
-        let cuda = folder.path().join("include/cuda.h");
-        touch(&cuda);
-        assert_eq!(version_of_headers(cuda.parent().unwrap()), None);
-        fs::write(&cuda, "/* */\n#define CUDA_VERSION 12040\n").unwrap();
-        assert_eq!(version_of_headers(cuda.parent().unwrap()), Some(12));
-        let has = |major| {
-            let all = includes(Some(folder.path()), Some(major));
-            all.first().is_some_and(|first| first.starts_with(folder.path()))
-        };
-        assert!(has(12));
-        assert!(!has(13));
-    }
 }

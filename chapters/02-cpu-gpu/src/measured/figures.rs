@@ -6,5 +6,5 @@ pub mod devices;
 pub mod ladder;
 pub mod lu;
 pub mod truck;
-mod words;
+pub mod words;
 pub mod wrong;

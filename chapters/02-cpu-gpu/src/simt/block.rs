@@ -7,7 +7,7 @@ use super::{
 };
 
 /// Bytes of shared memory that a block may declare, as on NVIDIA's GPUs without asking for more.
-pub(super) const SHARED_LIMIT: usize = 48 * 1024;
+pub const SHARED_LIMIT: usize = 48 * 1024;
 
 /// A block while it runs.
 pub(super) struct BlockState<'m> {

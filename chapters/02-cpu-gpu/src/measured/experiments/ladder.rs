@@ -418,7 +418,7 @@ fn timed(gpu: &dyn Gpu, times: usize, launch: &mut dyn FnMut() -> Result<()>) ->
 
 /// Turns of a product that is timed so many times in a row: as many as take a few milliseconds together, which the first
 /// turn finds out.
-fn repeated(
+pub fn repeated(
     mut seconds: impl FnMut(usize) -> Result<f64>,
 ) -> impl FnMut(usize) -> lab::Result<f64> {
     let mut times = 1;
@@ -447,43 +447,4 @@ fn bandwidth(r: &Recorder, gpu: &dyn Gpu) -> Result<Samples> {
     let (kind, memory) = (gpu.about().kind, gpu.about().memory as usize);
     let (most, times) = if kind == Kind::Cpu { (16 << 20, 1) } else { (128 << 20, 20) };
     copying::bandwidth(gpu, (most.min(memory / 64) / 4 * 4).max(4), times, 5)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{gpu::testing, measured::tests::leaves};
-
-    #[test]
-    fn every_device_is_measured_or_missed() {
-        let turn = testing::opencl();
-        let experiment = Experiment { run: |r| rungs(r, Some(&[24]), None), ..all().remove(0) };
-        let values = leaves(&experiment).values;
-        if turn.is_none() {
-            return;
-        }
-        for rung in LADDER.iter().map(|rung| rung.name) {
-            let found = values.iter().filter(|v| v.key == RATE.name && v.params["rung"] == rung);
-            assert!(found.count() >= 1, "{rung} is missing");
-        }
-        let cpu = values.iter().find(|v| v.param("device") == Some("cpu"));
-        assert!(cpu.is_some_and(|v| v.of_limit().is_some()), "{cpu:?}");
-        assert!(values.iter().all(|value| value.median > 0.0), "{values:?}");
-        assert!(values.iter().any(|v| v.key == TILED.name));
-    }
-
-    #[test]
-    fn short_products_are_repeated_and_the_first_one_is_not_timed() -> lab::Result<()> {
-        let mut calls = Vec::new();
-        let mut turn = repeated(|times| {
-            calls.push(times);
-            Ok(0.001)
-        });
-        for at in 0..3 {
-            turn(at)?;
-        }
-        drop(turn);
-        assert_eq!(calls, [1, 1, 4, 4, 4]);
-        Ok(())
-    }
 }

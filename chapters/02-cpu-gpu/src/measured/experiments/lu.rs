@@ -30,7 +30,7 @@ lab::keys! {
     /// The product's fraction of the operations.
     pub PREDICTED: calculated "cpu_gpu.lu.predicted", Share, ["n"];
     /// How far solutions are from solving their systems.
-    RESIDUAL: measured "cpu_gpu.lu.residual", Number, ["n", "variant", "device"];
+    pub RESIDUAL: measured "cpu_gpu.lu.residual", Number, ["n", "variant", "device"];
     /// The rate by the width of the panels.
     WIDTH: measured "cpu_gpu.lu.block", FlopsPerSecond, ["n", "block"];
 }
@@ -57,18 +57,22 @@ const BLOCKS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
 /// Names of the numbers of threads in the records.
 const THREADS: [(&str, Threads); 2] = [("one", Threads::One), ("all", Threads::All)];
 /// What is measured, by the n of the matrices.
-struct MatrixSizes<'a> {
+pub struct MatrixSizes<'a> {
     /// On the CPU.
-    cpu: &'a [usize],
+    pub cpu: &'a [usize],
     /// For the sweep of the block's width.
-    sweep: usize,
+    pub sweep: usize,
     /// On a CPU behind a GPU's interface.
-    slow: &'a [usize],
+    pub slow: &'a [usize],
     /// On a GPU.
-    fast: &'a [usize],
+    pub fast: &'a [usize],
 }
 
-fn measure(r: &mut Recorder, sizes: &MatrixSizes) -> Result<()> {
+/// The whole experiment, on matrices of these sizes.
+///
+/// # Errors
+/// A device's.
+pub fn measure(r: &mut Recorder, sizes: &MatrixSizes) -> Result<()> {
     for &n in sizes.cpu {
         for (name, threads) in THREADS {
             rates(r, n, name, threads)?;
@@ -89,7 +93,7 @@ fn limit(threads: Threads) -> Limit {
 }
 
 /// Rounds of a race, and the seconds for each contender.
-fn plan(budget: Budget) -> Plan {
+pub fn plan(budget: Budget) -> Plan {
     let time = match budget {
         Budget::Quick => Duration::from_millis(60),
         Budget::Full => Duration::from_secs(1),
@@ -98,7 +102,7 @@ fn plan(budget: Budget) -> Plan {
 }
 
 /// A contender that does its work on a fresh copy of `a`; the copying does not count.
-fn enter<'w>(
+pub fn enter<'w>(
     race: &mut Race<'w>,
     name: &str,
     a: &'w [f32],
@@ -197,7 +201,7 @@ fn share(r: &mut Recorder, n: usize) -> Result<()> {
 }
 
 /// The parts of a step, as [`crate::lu::Times::parts`] has them.
-const PARTS: [&str; 4] = ["panel", "swaps", "triangle", "product"];
+pub const PARTS: [&str; 4] = ["panel", "swaps", "triangle", "product"];
 
 /// How far solutions are from solving their systems.
 fn exactness(r: &mut Recorder, n: usize) -> Result<()> {
@@ -275,54 +279,4 @@ fn on_a_device(r: &mut Recorder, gpu: &dyn Gpu, on_device: &OnDevice, n: usize) 
     let error = residual(&a, &x, &b).map_err(failed)?;
     r.record(at(RESIDUAL), Samples::one(error));
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{gpu::testing, measured::tests::leaves};
-
-    #[test]
-    fn the_experiment_leaves_what_it_declares() {
-        let _turn = testing::turn();
-        let values = leaves(&Experiment {
-            run: |r| {
-                measure(r, &MatrixSizes { cpu: &[24, 40], sweep: 32, slow: &[20], fast: &[20] })
-            },
-            ..all().remove(0)
-        })
-        .values;
-        let residuals = values.iter().filter(|value| value.key == RESIDUAL.name);
-        assert!(residuals.clone().count() >= 4);
-        assert!(residuals.clone().all(|value| value.median < 16.0), "HPL would not pass it");
-        let shares = values.iter().filter(|v| v.key == SHARE.name && v.params["n"] == "40");
-        let parts: Vec<_> = shares.clone().filter(|v| v.params["threads"] == "one").collect();
-        assert_eq!(parts.len(), 4);
-        let sum: f64 = (0..3).map(|i| parts.iter().map(|v| v.samples.0[i]).sum::<f64>()).sum();
-        assert!((sum - 3.0).abs() < 1e-9, "the fractions of a round add up to one: {sum}");
-    }
-
-    #[test]
-    fn parts_have_the_names_of_the_times() {
-        assert_eq!(crate::lu::Times::default().parts().map(|part| part.0), PARTS);
-    }
-
-    #[test]
-    fn every_turn_begins_with_the_same_numbers_and_may_fail() -> Result<()> {
-        let a = [1.0, 2.0];
-        let mut race = Race::new();
-        enter(&mut race, "once", &a, |place| {
-            assert_eq!(*place, [1.0, 2.0]);
-            place.fill(0.0);
-            Ok(())
-        });
-        assert_eq!(
-            race.run(Plan { time: Duration::ZERO, ..plan(Budget::Quick) })?.of("once")?.len(),
-            3
-        );
-        let mut race = Race::new();
-        enter(&mut race, "fails", &a, |_| Err(failed("no such luck")));
-        assert!(race.run(plan(Budget::Quick)).is_err());
-        Ok(())
-    }
 }

@@ -110,17 +110,22 @@ impl Work {
 }
 
 /// How far to go.
-struct JobSizes {
-    map: Vec<usize>,
-    product: Vec<usize>,
-    transfer: Vec<usize>,
+pub struct JobSizes {
+    /// Numbers of a map.
+    pub map: Vec<usize>,
+    /// Rows of a product's matrices.
+    pub product: Vec<usize>,
+    /// Bytes of a transfer.
+    pub transfer: Vec<usize>,
     /// No job is begun that would take longer.
-    longest: f64,
-    plan: Plan,
+    pub longest: f64,
+    /// How long each is timed.
+    pub plan: Plan,
 }
 
 impl JobSizes {
-    fn of(budget: Budget) -> Self {
+    /// Those of a budget.
+    pub fn of(budget: Budget) -> Self {
         let quick = budget == Budget::Quick;
         let powers = |base: usize, most: usize| -> Vec<usize> {
             std::iter::successors(Some(1), |n| Some(n * base)).take_while(|n| *n <= most).collect()
@@ -140,7 +145,7 @@ impl JobSizes {
     }
 
     /// The sizes of a job whose buffers all fit a quarter of this memory.
-    fn that_fit(&self, work: Work, memory: u64) -> Vec<usize> {
+    pub fn that_fit(&self, work: Work, memory: u64) -> Vec<usize> {
         let all = if work == Work::Product { &self.product } else { &self.map };
         let fits = |n: &usize| {
             let (there, back) = work.bytes(*n as f64);
@@ -157,7 +162,10 @@ type Runner = (String, &'static str);
 type Timed = BTreeMap<Runner, Vec<(f64, f64)>>;
 
 /// Seconds of one call. Short jobs are done many times for one sample, so that looking at the clock costs nothing.
-fn samples(plan: Plan, work: &mut dyn FnMut() -> Result<()>) -> Result<Samples> {
+///
+/// # Errors
+/// What is measured fails.
+pub fn samples(plan: Plan, work: &mut dyn FnMut() -> Result<()>) -> Result<Samples> {
     const LONG_ENOUGH: f64 = 2e-5;
     let began = Instant::now();
     work()?;
@@ -182,7 +190,10 @@ fn samples(plan: Plan, work: &mut dyn FnMut() -> Result<()>) -> Result<Samples> 
 }
 
 /// Measures a job at rising sizes until one would take too long.
-fn rising(
+///
+/// # Errors
+/// What is measured fails.
+pub fn rising(
     r: &mut Recorder,
     (work, who): (Work, &Runner),
     sizes: &[usize],
@@ -242,7 +253,7 @@ fn on_cpu(r: &mut Recorder, work: Work, limits: &JobSizes, timed: &mut Timed) ->
 }
 
 /// A runner's name in records: with cuBLAS `cublas` on the device `cuda`, `cublas:1` on `cuda:1`.
-fn runner(id: &str, cublas: bool) -> String {
+pub fn runner(id: &str, cublas: bool) -> String {
     if cublas { id.replace("cuda", "cublas") } else { id.to_owned() }
 }
 
@@ -330,7 +341,7 @@ fn model(r: &mut Recorder, (work, device): (&str, &str), line: Option<Line>, uni
 }
 
 /// The smaller time at each size that both have.
-fn best(one: &[(f64, f64)], all: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub fn best(one: &[(f64, f64)], all: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let sizes = one.iter().chain(all).map(|&(size, _)| size);
     let mut sizes: Vec<f64> = sizes.collect();
     sizes.sort_by(f64::total_cmp);
@@ -494,7 +505,11 @@ fn predict(
 const OF_DEVICES: [Key; 9] =
     [LATENCY, MAP, PRODUCT, TRANSFER, CROSSOVER, PREDICTED, SPEEDUP, MODEL_LATENCY, MODEL_RATE];
 
-fn run(r: &mut Recorder, limits: &JobSizes) -> Result<()> {
+/// The whole experiment, as far as these limits go.
+///
+/// # Errors
+/// A device's.
+pub fn run(r: &mut Recorder, limits: &JobSizes) -> Result<()> {
     let found = gpu::devices();
     skip_missing(r, &found, &OF_DEVICES);
     let (mut opened, mut links) = (Vec::new(), BTreeMap::new());
@@ -532,117 +547,4 @@ fn run(r: &mut Recorder, limits: &JobSizes) -> Result<()> {
         conclude(r, work, &timed, &links);
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{gpu::testing, measured::tests::leaves};
-    use lab::{
-        Device,
-        progress::Progress,
-        record::{Run, Value},
-    };
-
-    fn small() -> JobSizes {
-        JobSizes {
-            map: vec![1, 64, 4096],
-            product: vec![1, 2, 32],
-            transfer: vec![1, 4096],
-            longest: 5.0,
-            plan: Plan {
-                warm_up: Duration::ZERO,
-                time: Duration::ZERO,
-                min_samples: 3,
-                max_samples: 3,
-            },
-        }
-    }
-
-    #[test]
-    fn leaves_what_it_declares() {
-        let _turn = testing::turn();
-        let small = Experiment { run: |r| Ok(run(r, &small())?), ..all().remove(0) };
-        let Run { values, skipped, .. } = leaves(&small);
-        let of = |key: &str, name: &str, is: &str| -> Vec<&Value> {
-            let is = |value: &&Value| value.param(name) == Some(is);
-            values.iter().filter(|value| value.key == key).filter(is).collect()
-        };
-        // Two kinds of maps, three sizes.
-        assert_eq!(of("cpu_gpu.truck.map", "device", "cpu").len(), 6);
-        assert_eq!(of("cpu_gpu.truck.product", "device", "core").len(), 3);
-        assert_eq!(of("cpu_gpu.truck.latency", "device", "core").len(), 3);
-        for about in gpu::devices().found {
-            let with = of("cpu_gpu.truck.product", "device", &about.id);
-            assert_eq!(with.len(), 6, "with and without transfers, on {}", about.id);
-            // A crossover for each job, with and without: a number, or the reason why there is none.
-            for key in ["cpu_gpu.truck.crossover", "cpu_gpu.truck.crossover.predicted"] {
-                let none =
-                    skipped.iter().filter(|s| s.key == key && s.params["device"] == about.id);
-                assert_eq!(of(key, "device", &about.id).len() + none.count(), 6, "{key}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_job_that_would_take_too_long_is_left_out_with_the_reason() {
-        let experiments = all();
-        let progress = Progress::hidden();
-        let mut r = Recorder::new(&experiments[0], Budget::Quick, Device::Cpu, &progress);
-        let limits = JobSizes { longest: 0.004, ..small() };
-        let who = ("cpu".to_owned(), "without");
-        let mut began = Vec::new();
-        let points = rising(&mut r, (Work::Map(1), &who), &[1, 4, 16, 64], &limits, &mut |n| {
-            began.push(n);
-            std::thread::sleep(Duration::from_micros(300 * n as u64));
-            Ok(())
-        })
-        .unwrap();
-        let (_, skipped) = r.finish();
-        assert!(points.len() < 4 && began.iter().all(|n| *n < 64), "{points:?}");
-        assert_eq!(points.len() + skipped.len(), 4);
-        assert!(skipped[0].why.contains("longer than 4.00 ms"), "{}", skipped[0].why);
-    }
-
-    #[test]
-    fn noise_is_no_win() {
-        let car = [(1.0, 1.00), (2.0, 1.0), (4.0, 1.0), (8.0, 1.0)];
-        let truck = [(1.0, 0.99), (2.0, 0.98), (4.0, 0.99), (8.0, 0.5)];
-        assert_eq!(truck::crossover(&car, &truck), Some(Crossover::Always));
-        let Some(Crossover::At(size)) = clear_crossover(&car, &truck) else { panic!("they meet") };
-        assert!((4.0..4.5).contains(&size), "{size}");
-        assert_eq!(clear_crossover(&car, &truck[..3]), Some(Crossover::Never(4.0)));
-        assert_eq!([true, false].map(|cublas| runner("cuda:1", cublas)), ["cublas:1", "cuda:1"]);
-    }
-
-    #[test]
-    fn an_error_of_a_job_ends_the_samples() {
-        let mut calls = 0;
-        let result = samples(small().plan, &mut || {
-            calls += 1;
-            if calls > 2 { Err(Error::message("no")) } else { Ok(()) }
-        });
-        assert!(result.is_err() && calls == 3);
-        let samples = samples(small().plan, &mut || Ok(())).unwrap();
-        assert!(samples.0.len() == 3 && samples.median() < 1e-6, "{samples:?}");
-    }
-
-    #[test]
-    fn the_best_of_two_has_every_size() {
-        let best = best(&[(1.0, 1.0), (2.0, 5.0)], &[(1.0, 3.0), (2.0, 4.0), (4.0, 6.0)]);
-        assert_eq!(best, [(1.0, 1.0), (2.0, 4.0), (4.0, 6.0)]);
-    }
-
-    #[test]
-    fn jobs_are_counted_as_the_page_says() {
-        assert_eq!(Work::ALL.map(Work::name), ["map", "map100", "product"]);
-        assert!((Work::Map(100).operations(3.0) - 600.0).abs() < 1e-9);
-        assert!((Work::Product.operations(3.0) - 54.0).abs() < 1e-9);
-        assert_eq!(Work::Product.bytes(2.0), (32.0, 16.0));
-        assert_eq!(Work::Map(1).bytes(5.0), (20.0, 20.0));
-        let sizes = JobSizes::of(Budget::Full);
-        assert_eq!((sizes.map.last(), sizes.product.last()), (Some(&(1 << 26)), Some(&8192)));
-        assert_eq!(sizes.that_fit(Work::Map(1), 4 * 8 * 64), [1, 4, 16, 64]);
-        assert_eq!(sizes.that_fit(Work::Product, 0).len(), sizes.product.len());
-    }
 }

@@ -78,7 +78,7 @@ fn draw(records: &Records) -> Result<Drawing> {
 
 /// The lanes of a CPU from its multiplications per cycle: every core has whole vectors, and no vector of today has fewer
 /// than four lanes.
-fn whole_vectors(measured: f64, cores: f64) -> f64 {
+pub fn whole_vectors(measured: f64, cores: f64) -> f64 {
     let vector = 4.0 * cores.max(1.0);
     (measured / vector).round().max(1.0) * vector
 }
@@ -107,23 +107,4 @@ fn table(records: &Records) -> Result<TableData> {
         .column("clock", |device| at(CLOCK, device))
         .column("memory", |device| at(MEMORY, device))
         .table(records, caption)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_core_has_whole_vectors() {
-        for (measured, cores, lanes) in [
-            (31.2, 2.0, 32.0),
-            (15.4, 1.0, 16.0),
-            (61.0, 4.0, 64.0),
-            (3.9, 1.0, 4.0),
-            (0.3, 2.0, 8.0),
-        ] {
-            let found: f64 = whole_vectors(measured, cores);
-            assert!((found - lanes).abs() < 1e-9, "{measured} over {cores}: {found}");
-        }
-    }
 }

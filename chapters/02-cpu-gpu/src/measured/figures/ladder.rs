@@ -36,7 +36,7 @@ pub fn tables() -> Vec<Table> {
 }
 
 /// The rung's name in figures.
-fn title(rung: &str) -> &str {
+pub fn title(rung: &str) -> &str {
     match rung {
         "async_copy" => "asynchronous copies",
         "wmma" => "WMMA, bf16",
@@ -76,7 +76,7 @@ fn at(key: Key, device: &str, rung: &str, n: usize) -> Quantity {
 }
 
 /// Rungs that are worth a bar: on a device without CUDA, its rungs would be three times the same reason.
-fn rungs_on(device: &str) -> Vec<&'static str> {
+pub fn rungs_on(device: &str) -> Vec<&'static str> {
     if device == "cuda" {
         rung_names().collect()
     } else {
@@ -92,7 +92,11 @@ fn best(records: &Records, of: impl Fn(&str) -> Quantity) -> Option<(&'static st
     found.reduce(|best, other| if other.1.median > best.1.median { other } else { best })
 }
 
-fn draw_ladder(records: &Records, device: &str) -> Result<Drawing> {
+/// The rate of each rung on a device.
+///
+/// # Errors
+/// If a record is missing.
+pub fn draw_ladder(records: &Records, device: &str) -> Result<Drawing> {
     let n = shown(&sizes(records, device)?);
     let rate = |rung: &str| at(RATE, device, rung, n);
     let naive = records.get(rate("naive"))?;
@@ -153,7 +157,11 @@ fn points(records: &Records, device: &str, n: usize) -> Result<Vec<Series>> {
     Ok(groups.into_iter().map(|(_, line)| line).collect())
 }
 
-fn draw_roofline(records: &Records, device: &str) -> Result<Drawing> {
+/// The rungs under the roof of a device.
+///
+/// # Errors
+/// If a record is missing.
+pub fn draw_roofline(records: &Records, device: &str) -> Result<Drawing> {
     let n = shown(&sizes(records, device)?);
     let bandwidth = records.get(BANDWIDTH.at(&[("device", &device)]))?;
     let (low, high) = (1.0 / 8.0, 256.0);
@@ -184,7 +192,11 @@ fn draw_roofline(records: &Records, device: &str) -> Result<Drawing> {
     Ok(plot.drawing(caption))
 }
 
-fn table_ladder(records: &Records, device: &str) -> Result<TableData> {
+/// The rungs on a device, number by number.
+///
+/// # Errors
+/// If a record is missing.
+pub fn table_ladder(records: &Records, device: &str) -> Result<TableData> {
     let sizes = sizes(records, device)?;
     let n = shown(&sizes);
     let naive = records.text(at(RATE, device, "naive", n))?;
@@ -206,39 +218,4 @@ fn table_ladder(records: &Records, device: &str) -> Result<TableData> {
             COMPILE.at(&[("device", &device), ("rung", rung)])
         })
         .table(records, caption)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        measured::{experiments::devices::DEVICES, tests::measured},
-        tensor_cores::CudaRung,
-    };
-    use lab::testing::{book, unmeasured};
-
-    #[test]
-    fn pictures_show_4096_where_it_was_measured_or_say_what_is_missing() -> Result<()> {
-        let records = measured();
-        assert!(draw_ladder(&records, "cuda")?.caption.contains("4096×4096"));
-        assert!(draw_ladder(&records, "opencl-cpu")?.caption.contains("512×512"));
-        let without = Records::load(&book("records/epyc-2core"))?;
-        for drawn in [draw_ladder, draw_roofline] {
-            let error = drawn(&without, "opencl-gpu").unwrap_err().to_string();
-            assert!(error.contains("OpenCL shows no GPU on this machine"), "{error}");
-        }
-        assert!(matches!(table_ladder(&without, "opencl-gpu"), Err(Error::Skipped { .. })));
-        assert!(matches!(table_ladder(&unmeasured(), "cuda"), Err(Error::NotMeasured { .. })));
-        Ok(())
-    }
-
-    #[test]
-    fn every_rung_has_a_title() {
-        for rung in rung_names().chain(["sgemm"]) {
-            let own = LADDER.iter().any(|known| known.name == rung);
-            assert!(own || title(rung) != rung, "{rung}");
-        }
-        assert_eq!(rungs_on("cuda").len(), LADDER.len() + CudaRung::ALL.len() + 2);
-        assert_eq!(DEVICES.map(|device| rungs_on(device).len()), [8, 8, 13]);
-    }
 }

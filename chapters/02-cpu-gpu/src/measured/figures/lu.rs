@@ -21,7 +21,11 @@ fn on(key: Key, n: usize, threads: &str) -> Quantity {
     key.at(&[("n", &n), ("threads", &threads)])
 }
 
-fn draw_share(records: &Records) -> Result<Drawing> {
+/// What each part of the decomposition takes.
+///
+/// # Errors
+/// If a record is missing.
+pub fn draw_share(records: &Records) -> Result<Drawing> {
     let sizes = records.over("n", SHARE.at(&[]))?;
     let [(first, _), .., (last, _)] = sizes[..] else {
         let what = SHARE.name.to_owned();
@@ -61,18 +65,4 @@ fn draw_share(records: &Records) -> Result<Drawing> {
     });
     plot.limits.push(LimitLine { name: "operations".to_owned(), points: predicted.collect() });
     Ok(plot.drawing(caption))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measured::tests::measured;
-
-    #[test]
-    fn pictures_of_an_experiment_that_left_nothing_are_errors() {
-        let mut records = measured();
-        let runs = records.chapters.values_mut().flat_map(|chapter| &mut chapter.runs);
-        runs.for_each(|run| run.values.clear());
-        assert!(draw_share(&records).is_err());
-    }
 }

@@ -40,7 +40,7 @@ pub fn tables() -> Vec<Table> {
 }
 
 /// A job's name for readers.
-fn work_name(work: Work) -> &'static str {
+pub fn work_name(work: Work) -> &'static str {
     match work {
         Work::Map(1) => "a map with one step",
         Work::Map(_) => "a map with a hundred steps",
@@ -74,7 +74,11 @@ fn ran(records: &Records, work: Work) -> Result<()> {
     records.get(LATENCY.at(&[("job", &work.name()), ("device", &"core")])).map(|_| ())
 }
 
-fn draw_rates(records: &Records, work: Work) -> Result<Drawing> {
+/// The rate of a job by its size, on each device.
+///
+/// # Errors
+/// If a record is missing.
+pub fn draw_rates(records: &Records, work: Work) -> Result<Drawing> {
     ran(records, work)?;
     let mut series = Vec::new();
     for device in devices_of(records, work.key()) {
@@ -225,7 +229,11 @@ fn seconds(records: &Records, work: Work, device: &str) -> Vec<(f64, f64)> {
     rates.into_iter().map(|(n, rate)| (n, work.operations(n) / rate.median)).collect()
 }
 
-fn table_threads(records: &Records) -> Result<TableData> {
+/// From which size all cores win.
+///
+/// # Errors
+/// If a record is missing.
+pub fn table_threads(records: &Records) -> Result<TableData> {
     ran(records, Work::Map(1))?;
     let mut rows = Vec::new();
     for work in Work::ALL {
@@ -268,7 +276,11 @@ fn from(found: Result<&Value>) -> Result<String> {
     }
 }
 
-fn table_crossover(records: &Records) -> Result<TableData> {
+/// From which size a device wins, measured and predicted.
+///
+/// # Errors
+/// If a record is missing.
+pub fn table_crossover(records: &Records) -> Result<TableData> {
     ran(records, Work::Map(1))?;
     let mut devices = devices_of(records, MAP);
     devices.retain(|device| device != "core" && device != "cpu");
@@ -309,7 +321,11 @@ fn table_crossover(records: &Records) -> Result<TableData> {
         .table(records, caption)
 }
 
-fn table_speedup(records: &Records) -> Result<TableData> {
+/// How much faster a device is than the CPU.
+///
+/// # Errors
+/// If a record is missing.
+pub fn table_speedup(records: &Records) -> Result<TableData> {
     ran(records, Work::Map(1))?;
     let devices = devices_of(records, SPEEDUP);
     if devices.is_empty() {
@@ -354,55 +370,4 @@ fn table_speedup(records: &Records) -> Result<TableData> {
         .column("its lanes", |row| lanes(row.0, "cpu"))
         .table(records, caption);
     table.map(TableData::filled)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measured::tests::measured;
-
-    #[test]
-    fn captions_and_tables_tell_who_wins() {
-        let records = measured();
-        let drawing = draw_rates(&records, Work::Product).unwrap();
-        assert!(drawing.caption.contains("that of “cuBLAS, data there”"), "{}", drawing.caption);
-        for work in Work::ALL {
-            let caption = draw_rates(&records, work).unwrap().caption;
-            let of_cpu = ["core", "cpu"].map(device_name);
-            let first = of_cpu.map(|name| format!("At n = 1 the fastest is “{name}”"));
-            assert!(first.iter().any(|first| caption.contains(first)), "{caption}");
-        }
-        let data = table_crossover(&records).unwrap();
-        let won = data.rows.iter().filter(|row| row[3].starts_with("from n = ")).count();
-        let words = format!("in {won} of {} cases", data.rows.len());
-        assert!(won > 0 && data.caption.contains(&words), "{}", data.caption);
-        let wins = table_threads(&records).unwrap().rows.into_iter().map(|row| row[1].clone());
-        for cell in data.rows.iter().flat_map(|row| &row[3..]).cloned().chain(wins) {
-            let known = ["never", "always", "–"].contains(&cell.as_str());
-            assert!(known || cell.starts_with("from n = "), "{cell}");
-        }
-        let data = table_speedup(&records).unwrap();
-        let highest = data.caption.split("The highest is ").nth(1).unwrap().split(", over").next();
-        assert!(data.rows.iter().any(|row| Some(row[1].as_str()) == highest), "{}", data.caption);
-        let cuda = data.rows.iter().find(|row| row[0].starts_with("CUDA")).unwrap();
-        assert!(cuda[2].ends_with('×') && cuda[4].ends_with('×'), "{cuda:?}");
-    }
-
-    #[test]
-    fn cublas_is_shown_for_products_alone() {
-        let records = measured();
-        let alt = |work| draw_rates(&records, work).unwrap().alt;
-        assert!(!alt(Work::Map(1)).contains("cuBLAS"));
-        // With more lines than colours the CPU through OpenCL goes first.
-        let of_products = alt(Work::Product);
-        for name in ["cuBLAS, data there", "OpenCL on the GPU"] {
-            assert!(of_products.contains(name), "{of_products}");
-        }
-        assert!(!of_products.contains("OpenCL on the CPU"), "{of_products}");
-        let rows = table_crossover(&records).unwrap().rows;
-        let with: Vec<_> = rows.iter().filter(|row| row[1] == "cuBLAS").collect();
-        assert!(with.len() == 2 && with.iter().all(|row| row[0] == work_name(Work::Product)));
-        let rows = table_speedup(&records).unwrap().rows;
-        assert_eq!(rows.iter().filter(|row| row[0].starts_with("cuBLAS")).count(), 2);
-    }
 }

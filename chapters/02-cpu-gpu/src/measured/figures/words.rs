@@ -3,7 +3,7 @@
 use lab::{Key, Records};
 
 /// A device's name as a reader knows it.
-pub(super) fn device_name(id: &str) -> String {
+pub fn device_name(id: &str) -> String {
     match id {
         "core" => "one core".to_owned(),
         "cpu" => "CPU, all cores".to_owned(),

@@ -11,7 +11,11 @@ pub fn tables() -> Vec<Table> {
     vec![Table { key: "cpu_gpu.wrong", make: table_wrong }]
 }
 
-fn table_wrong(records: &Records) -> Result<TableData> {
+/// What each check says of each mistake.
+///
+/// # Errors
+/// If a record is missing.
+pub fn table_wrong(records: &Records) -> Result<TableData> {
     let mut rows = Vec::new();
     // How many each check caught; `None` while it has not run.
     let mut caught: [Option<usize>; Check::ALL.len()] = [None; Check::ALL.len()];
@@ -36,7 +40,7 @@ fn table_wrong(records: &Records) -> Result<TableData> {
 }
 
 /// What the checks that ran have found.
-fn caption(caught: [Option<usize>; Check::ALL.len()], kernels: usize) -> String {
+pub fn caption(caught: [Option<usize>; Check::ALL.len()], kernels: usize) -> String {
     let [careless, _, odd, simulator] = caught;
     let names = [
         ("the careless one", careless),
@@ -58,32 +62,4 @@ fn caption(caught: [Option<usize>; Check::ALL.len()], kernels: usize) -> String 
     };
     let found = if ran.is_empty() { "none ran".to_owned() } else { ran.join(", ") };
     format!("What each check reports about {kernels} wrong kernels: {found}.{device}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measured::tests::measured;
-
-    #[test]
-    fn the_table_says_what_was_found() {
-        let table = table_wrong(&measured()).unwrap();
-        for row in table.rows {
-            assert_ne!(row[4], "passes", "the simulator finds {}", row[0]);
-        }
-    }
-
-    #[test]
-    fn the_caption_names_only_checks_that_ran() {
-        assert_eq!(
-            caption([None, None, None, Some(7)], 7),
-            "What each check reports about 7 wrong kernels: the simulator finds 7. Without a device, the other checks did \
-             not run."
-        );
-        let all = caption([Some(0), Some(5), Some(6), Some(7)], 7);
-        assert!(
-            all.ends_with("the careless one finds 0, ours with odd sizes 6, the simulator 7."),
-            "{all}"
-        );
-    }
 }

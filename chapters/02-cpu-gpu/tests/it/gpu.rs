@@ -1,0 +1,9 @@
+mod copying;
+mod cublas;
+mod cuda;
+mod device;
+mod find;
+mod nvrtc;
+mod opencl;
+mod toolkit;
+mod trace;

@@ -1,0 +1,7 @@
+mod counters;
+mod counts;
+mod devices;
+mod ladder;
+mod lu;
+mod truck;
+mod wrong;

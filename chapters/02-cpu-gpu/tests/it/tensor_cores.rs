@@ -1,0 +1,2 @@
+mod padded;
+mod rungs;
