@@ -10,13 +10,13 @@
 //! 5. [`readers`]: the four readers, each with a job of their own.
 //! 6. [`page`]: what the page's calculator is given.
 //! 7. [`error`]: what can go wrong, each as a sentence with the way out.
-//! 8. `measured`: records, and the figures and tables made from them.
+//! 8. [`measured`]: records, and the figures and tables made from them.
 
 pub mod calculator;
 pub mod cards;
 pub mod error;
 pub mod job;
-mod measured;
+pub mod measured;
 pub mod page;
 pub mod power;
 pub mod readers;

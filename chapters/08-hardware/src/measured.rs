@@ -1,7 +1,7 @@
 //! What this chapter measures or calculates, and the figures and tables made from that.
 
-mod experiments;
-mod figures;
+pub mod experiments;
+pub mod figures;
 
 use lab::{Chapter, Part};
 

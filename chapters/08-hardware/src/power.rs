@@ -64,7 +64,8 @@ pub fn counted(before: u64, after: u64, range: u64) -> u64 {
 /// The counters of all CPU packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rapl {
-    counters: Vec<Counter>,
+    /// One for each package.
+    pub counters: Vec<Counter>,
 }
 
 impl Rapl {
@@ -149,7 +150,11 @@ pub fn gpu_watts() -> Result<f64> {
     watts_in(text.as_deref().unwrap_or_default())
 }
 
-fn watts_in(text: &str) -> Result<f64> {
+/// Watts, as `nvidia-smi` prints them.
+///
+/// # Errors
+/// [`Error::Power`] if it tells none.
+pub fn watts_in(text: &str) -> Result<f64> {
     let watts = text.trim().parse::<f64>().ok().filter(|watts| watts.is_finite() && *watts > 0.0);
     watts.ok_or_else(|| {
         Error::Power(
@@ -168,7 +173,10 @@ pub fn gpu_joules<T>(work: impl FnOnce() -> T) -> Result<(f64, T)> {
 }
 
 /// [`gpu_joules`] of any source of watts. A reading that fails is left out; its neighbours stand in for it.
-fn joules_of<T>(
+///
+/// # Errors
+/// [`Error::Power`] if no power is told.
+pub fn joules_of<T>(
     watts: impl Fn() -> Result<f64> + Send + 'static,
     every: Duration,
     work: impl FnOnce() -> T,
@@ -197,97 +205,6 @@ fn joules_of<T>(
 }
 
 /// Watts over seconds, added up with straight lines between the samples.
-fn trapezoids(samples: &[(f64, f64)]) -> f64 {
+pub fn trapezoids(samples: &[(f64, f64)]) -> f64 {
     samples.windows(2).map(|p| 0.5 * (p[0].1 + p[1].1) * (p[1].0 - p[0].0)).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A folder that looks like the kernel's.
-    fn fake(packages: &[(&str, u64, u64)]) -> tempfile::TempDir {
-        let root = tempfile::tempdir().unwrap();
-        for (name, energy, range) in packages {
-            let folder = root.path().join(name);
-            fs::create_dir(&folder).unwrap();
-            fs::write(folder.join("energy_uj"), format!("{energy}\n")).unwrap();
-            fs::write(folder.join("max_energy_range_uj"), format!("{range}\n")).unwrap();
-        }
-        root
-    }
-
-    fn set(root: &tempfile::TempDir, name: &str, energy: u64) {
-        fs::write(root.path().join(name).join("energy_uj"), format!("{energy}\n")).unwrap();
-    }
-
-    #[test]
-    fn packages_are_added_up_over_the_end_of_a_counter() {
-        let root = fake(&[
-            ("intel-rapl:0", 9_000_000, 10_000_000),
-            ("intel-rapl:1", 1_000_000, 10_000_000),
-            ("intel-rapl:0:0", 5, 10_000_000), // a part of package 0
-            ("dtpm", 5, 5),
-        ]);
-        let rapl = Rapl::at(root.path()).unwrap();
-        assert_eq!(rapl.counters.len(), 2);
-        let mut meter = rapl.start().unwrap();
-        set(&root, "intel-rapl:0", 2_000_000); // 1 J to the end, 2 J after it
-        set(&root, "intel-rapl:1", 1_500_000);
-        assert!((meter.joules().unwrap() - 3.5).abs() < 1e-9);
-        set(&root, "intel-rapl:0", 4_000_000);
-        assert!((meter.joules().unwrap() - 5.5).abs() < 1e-9);
-        assert!((meter.joules().unwrap() - 5.5).abs() < 1e-9);
-    }
-
-    #[test]
-    fn a_counter_that_has_turned_over_counts_on() {
-        assert_eq!(counted(5, 7, 100), 2);
-        assert_eq!(counted(99, 3, 100), 4);
-        assert_eq!(counted(7, 7, 100), 0);
-        assert_eq!(counted(200, 3, 100), 3); // a range that lies
-    }
-
-    #[test]
-    fn what_is_not_there_is_said_with_the_way_out() {
-        let root = tempfile::tempdir().unwrap();
-        for path in [root.path().to_owned(), root.path().join("none")] {
-            let error = Rapl::at(&path).unwrap_err().to_string();
-            assert!(error.contains("virtual machine") && error.contains("modprobe"), "{error}");
-        }
-        let root = fake(&[("intel-rapl:0", 1, 10)]);
-        fs::write(root.path().join("intel-rapl:0/energy_uj"), "many").unwrap();
-        assert!(Rapl::at(root.path()).unwrap_err().to_string().contains("no number: `many`"));
-        fs::remove_file(root.path().join("intel-rapl:0/energy_uj")).unwrap();
-        assert!(Rapl::at(root.path()).unwrap_err().to_string().contains("intel_rapl_common"));
-    }
-
-    #[test]
-    fn watts_are_added_up_while_work_runs() {
-        let (joules, result) = joules_of(
-            || Ok(50.0),
-            Duration::from_millis(5),
-            || {
-                let began = Instant::now();
-                thread::sleep(Duration::from_millis(60));
-                began.elapsed().as_secs_f64()
-            },
-        )
-        .unwrap();
-        // From just before the work to just after it.
-        assert!(joules >= 50.0 * result * 0.9 && joules < 50.0 * (result + 1.0), "{joules}");
-        assert!((trapezoids(&[(0.0, 10.0), (2.0, 20.0), (3.0, 0.0)]) - 40.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn no_work_is_done_where_no_power_is_told() {
-        let mut done = false;
-        let none = || Err(Error::Power("none".to_owned()));
-        assert!(joules_of(none, Duration::from_millis(1), || done = true).is_err());
-        assert!(!done);
-        for text in ["", "[N/A]", "0", "nan", "12 W"] {
-            assert!(watts_in(text).unwrap_err().to_string().contains("nvidia-smi"), "{text}");
-        }
-        assert!((watts_in(" 71.25\n").unwrap() - 71.25).abs() < 1e-12);
-    }
 }

@@ -317,20 +317,3 @@ fn trainings(rec: &Recorder) -> crate::Result<(Samples, Samples)> {
     }
     Ok((Samples(joules), Samples(seconds)))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lab::testing;
-
-    #[test]
-    fn what_is_calculated_is_recorded_whole() {
-        for experiment in experiments().iter().filter(|experiment| experiment.quick) {
-            let run = testing::run(experiment);
-            assert!(run.values.len() > 5, "{}", experiment.key);
-            for value in &run.values {
-                assert!(value.median.is_finite() && value.median > 0.0, "{value:?}");
-            }
-        }
-    }
-}

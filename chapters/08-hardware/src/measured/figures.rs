@@ -39,13 +39,13 @@ pub fn tables() -> Vec<Table> {
 }
 
 /// The table of what a machine's records would cost.
-const RENTED: &str = "hardware.money.rented";
+pub const RENTED: &str = "hardware.money.rented";
 
 /// Cards of one colour: their name, and which they are.
 type Family = (&'static str, fn(&Card) -> bool);
 
 /// All of them.
-const FAMILIES: [Family; 6] = [
+pub const FAMILIES: [Family; 6] = [
     ("CPUs", |card| card.kind == Kind::Cpu),
     ("GeForce", |card| card.id.starts_with("rtx") && card.id != "rtx-a6000"),
     ("data-centre GPUs", |card| {
@@ -344,7 +344,7 @@ fn table_models(records: &Records) -> Result<TableData> {
 const PAUSE: i64 = 30 * 60;
 
 /// Seconds since 1970 of a date such as `2026-01-31T12:00:00Z`.
-fn moment(date: &str) -> Option<i64> {
+pub fn moment(date: &str) -> Option<i64> {
     let numbers: Vec<i64> = date
         .split(|c: char| !c.is_ascii_digit())
         .filter(|part| !part.is_empty())
@@ -359,7 +359,7 @@ fn moment(date: &str) -> Option<i64> {
 
 /// The sittings in which a machine was measured: how many experiments began in each, and the seconds from the first
 /// beginning to the last.
-fn sittings(records: &Records) -> Vec<(usize, i64)> {
+pub fn sittings(records: &Records) -> Vec<(usize, i64)> {
     let mut begun: Vec<i64> = records.runs().filter_map(|run| moment(&run.date)).collect();
     begun.sort_unstable();
     let sittings = begun.chunk_by(|one, next| next - one < PAUSE);
@@ -367,7 +367,10 @@ fn sittings(records: &Records) -> Vec<(usize, i64)> {
 }
 
 /// What the hours of a machine with a GPU would cost at the cheapest and at the dearest price of its card.
-fn table_rented(records: &Records) -> Result<TableData> {
+///
+/// # Errors
+/// If a record is missing.
+pub fn table_rented(records: &Records) -> Result<TableData> {
     let market = Market::load()?;
     let named = |card: &&Card| {
         let gpu = records.machine.gpus.first().map(|gpu| gpu.to_lowercase());
@@ -394,70 +397,4 @@ fn table_rented(records: &Records) -> Result<TableData> {
         .column("US dollars, cheapest", |(_, (_, seconds))| cost(*seconds, *low))
         .column("dearest", |(_, (_, seconds))| cost(*seconds, *high))
         .table(records, caption)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lab::testing::{self, MadeUp};
-
-    #[test]
-    fn figures_and_tables_say_what_they_show() {
-        let mut made_up = MadeUp::default();
-        for (model, minutes) in Model::ALL.into_iter().zip(1..) {
-            made_up.add(TIME.at(&[("model", &model)]), 60.0 * f64::from(minutes));
-        }
-        let records = made_up.records(&crate::chapter());
-        let mut tables = tables();
-        tables.retain(|table| table.key != RENTED);
-        // One needs records; the others are made of the chapter's tables alone.
-        let (made, calculated): (Vec<_>, Vec<_>) =
-            tables.into_iter().partition(|table| table.key == "hardware.time.models");
-        testing::are_drawn(&[], &made, &records);
-        for Figure { key, draw } in figures() {
-            let Drawing { svg, caption, alt, .. } = draw(&testing::unmeasured()).unwrap();
-            assert!(svg.starts_with("<svg") && !svg.contains("NaN"), "{key}");
-            let text = format!("{caption} {alt}");
-            assert!(text.len() > 100 && !text.contains("NaN") && !text.contains("inf"), "{text}");
-        }
-        for Table { key, make } in calculated {
-            let data = make(&testing::unmeasured()).unwrap();
-            assert!(data.rows.len() > 2 && data.caption.len() > 40, "{key}");
-        }
-    }
-
-    #[test]
-    fn every_card_with_a_rate_is_in_one_family() {
-        for card in Market::load().unwrap().cards.iter().filter(|card| card.ridge().is_some()) {
-            let families = FAMILIES.iter().filter(|(_, belongs)| belongs(card)).count();
-            assert_eq!(families, 1, "{}", card.id);
-        }
-    }
-
-    #[test]
-    fn a_date_is_a_moment() {
-        assert_eq!(moment("1970-01-01T00:00:00Z"), Some(0));
-        assert_eq!(moment("2024-02-29T23:59:59Z"), Some(1_709_251_199));
-        assert_eq!(moment("2026-11-26T09:13:28Z"), Some(1_795_684_408));
-        assert_eq!(moment("yesterday"), None);
-    }
-
-    #[test]
-    fn a_sitting_ends_where_nothing_began_for_long() {
-        let mut records = testing::unmeasured();
-        let chapter = crate::chapter();
-        let one = MadeUp::default().add(TIME.at(&[("model", &"mlp")]), 1.0).records(&chapter);
-        let run = one.runs().next().unwrap();
-        let at = |date: &str| lab::record::Run { date: date.to_owned(), ..run.clone() };
-        let runs = ["2026-01-01T11:05:00Z", "2026-01-01T10:50:00Z", "2026-01-01T12:00:00Z"].map(at);
-        let record = lab::record::ChapterRecord { runs: runs.into() };
-        records.chapters.insert("hardware".to_owned(), record);
-        assert_eq!(sittings(&records), [(2, 900), (1, 0)]);
-        let without = table_rented(&records).unwrap_err().to_string();
-        assert!(without.contains("no card"), "{without}");
-        records.machine.gpus = vec!["NVIDIA H100 80GB HBM3".to_owned()];
-        let table = table_rented(&records).unwrap();
-        let prices = Market::load().unwrap().prices("h100");
-        assert_eq!(table.rows[0][3], format!("{:.2}", prices[0] / 4.0), "a quarter of an hour");
-    }
 }

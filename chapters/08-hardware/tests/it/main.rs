@@ -1,5 +1,13 @@
-//! The chapter's integration tests, in one binary: the page's scripts are compared with the crates.
+//! The chapter's tests, in one program.
 
+#![allow(clippy::float_cmp, reason = "compared with themselves, or whole numbers")]
+
+mod calculator;
 mod card_calculator;
+mod cards;
+mod job;
+mod measured;
 mod memory_planner;
+mod power;
+mod readers;
 mod roofline_explorer;
