@@ -53,6 +53,11 @@ fn place(path: &str) -> (&str, &str) {
         ["chapters" | "tools", name, ..] => (name, &parts[2..]),
         _ => ("command", &parts[..]),
     };
+    // A workspace inside a chapter is like a chapter.
+    let inside = match inside {
+        ["cube" | "tile", inside @ ..] => inside,
+        _ => inside,
+    };
     let measured = |part: &&str| ["measured", "measured.rs", "runner", "runner.rs"].contains(part);
     let class = match inside.first() {
         Some(&"src") if !path.starts_with("chapters/") || name == "00-lab" => "machinery",

@@ -13,6 +13,7 @@ use crate::{
     data::{Options, Places, files},
     machine::{self, Machine, NvidiaGpu},
     probe::{Beside, ask},
+    toolkit,
 };
 use requirements::{Requirements, System};
 use std::{env, ffi::OsStr, fs, path::Path, thread};
@@ -39,6 +40,11 @@ pub fn examine(data: Option<&Path>) -> Vec<Row> {
             Beside::start(scope, || of_gpus(asked, &Found::here())),
             Beside::start(scope, || of_libraries(asked, &libraries::found())),
             Beside::start(scope, || vec![asked.row("OpenCL", opencl_devices())]),
+            Beside::start(scope, || vec![asked.row("Vulkan", libraries::vulkan())]),
+            Beside::start(scope, || {
+                let toolkit = toolkit::of_tiles().map(|folder| folder.display().to_string());
+                vec![asked.row("CUDA 13.5 (tileiras)", toolkit)]
+            }),
             Beside::start(scope, || vec![asked.row("MPI", version(&["mpirun", "mpiexec"]))]),
             Beside::start(scope, || notebooks(asked, own, path)),
         ];

@@ -68,6 +68,16 @@ fn roots_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     roots
 }
 
+/// Where `tools/cuda/toolkit.sh --tile` has put CUDA 13.5, the compiler of kernels over tiles, unless the environment names
+/// another place.
+pub fn of_tiles() -> Option<PathBuf> {
+    let cache = env::var_os("HOME").map(|home| Path::new(&home).join(".cache/throughput/cuda"));
+    let of_tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/cuda");
+    let installed = cache.into_iter().chain([of_tests]).map(|at| at.join("13.5/nvidia/cu13"));
+    let named = env::var_os("CUDA_TOOLKIT_PATH").map(PathBuf::from);
+    named.into_iter().chain(installed).find(|root| root.join("bin/tileiras").is_file())
+}
+
 /// The other parts of a toolkit that Python's packages bring in a folder each: `nvidia/cuda_nvrtc`,
 /// `nvidia/cuda_runtime` and so on.
 fn parts_beside(root: &Path) -> Vec<PathBuf> {

@@ -43,7 +43,7 @@ impl InRust {
         if env::var_os("XDG_RUNTIME_DIR").is_none() {
             command.env("XDG_RUNTIME_DIR", env::temp_dir()); // or Vulkan complains, of windows that nobody opens
         }
-        if let Some(toolkit) = toolkit() {
+        if let Some(toolkit) = lab::toolkit::of_tiles() {
             command.env("CUDA_TOOLKIT_PATH", toolkit);
         }
         Ok(command)
@@ -65,15 +65,6 @@ impl InRust {
             .current_dir(self.folder());
         printed(cargo)
     }
-}
-
-/// Where `tools/cuda/toolkit.sh --tile` has put CUDA 13.5, unless the environment says where it is.
-pub fn toolkit() -> Option<PathBuf> {
-    let cache = env::var_os("HOME").map(|home| Path::new(&home).join(".cache/throughput/cuda"));
-    let of_tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/cuda");
-    let installed = cache.into_iter().chain([of_tests]).map(|at| at.join("13.5/nvidia/cu13"));
-    let named = env::var_os("CUDA_TOOLKIT_PATH").map(PathBuf::from);
-    named.into_iter().chain(installed).find(|root| root.join("bin/tileiras").is_file())
 }
 
 /// Both streams of a command that ends.

@@ -218,6 +218,19 @@ fn open(names: &[&str], folders: &[PathBuf]) -> impl Iterator<Item = libloading:
     named.chain(inside).filter_map(move |path| load(&path))
 }
 
+/// The version of Vulkan's loader, which need not have found a driver.
+pub fn vulkan() -> Option<String> {
+    let library = open(&["libvulkan.so.1", "libvulkan.1.dylib", "vulkan-1.dll"], &[]).next()?;
+    let mut version: c_uint = 0;
+    // SAFETY: VkResult vkEnumerateInstanceVersion(uint32_t *), by Vulkan's specification.
+    let status = unsafe {
+        let call: Symbol<unsafe extern "C" fn(*mut c_uint) -> c_int> =
+            library.get(b"vkEnumerateInstanceVersion\0").ok()?;
+        call(&raw mut version)
+    };
+    (status == 0).then(|| format!("{}.{}", version >> 22 & 0x7f, version >> 12 & 0x3ff))
+}
+
 /// The devices that `OpenCL` shows, by kind and name: `GPU: NVIDIA H200, CPU: pthread-AMD EPYC`; `None` without a loader
 /// or a device.
 ///

@@ -11,7 +11,6 @@ pub const TILE: usize = 16;
 /// m, n and k.
 pub type Sizes = (usize, usize, usize);
 
-// ANCHOR: naive
 /// One thread for each element of C, as in `kernels/naive.cl`: neighbouring
 /// threads go down a column.
 #[cube(launch)]
@@ -27,9 +26,7 @@ pub fn naive(a: &[f32], b: &[f32], c: &mut [f32], sizes: Sizes) {
         c[row * n + column] = sum;
     }
 }
-// ANCHOR_END: naive
 
-// ANCHOR: guarded
 /// The number in `row` and `column`, zero beyond the matrix: it adds nothing.
 #[cube]
 fn guarded(
@@ -45,7 +42,6 @@ fn guarded(
     }
     value
 }
-// ANCHOR_END: guarded
 
 // ANCHOR: tiled
 /// A block fetches a tile of A and one of B, and each number serves `TILE`
@@ -74,7 +70,6 @@ pub fn tiled(a: &[f32], b: &[f32], c: &mut [f32], sizes: Sizes) {
 }
 // ANCHOR_END: tiled
 
-// ANCHOR: no_barrier_before
 /// WRONG: [`tiled`] without its first barrier: a thread starts on tiles that
 /// others have not filled. Nothing refuses it: all threads share the slices.
 #[cube(launch)]
@@ -98,4 +93,3 @@ pub fn no_barrier_before(a: &[f32], b: &[f32], c: &mut [f32], sizes: Sizes) {
         c[row * n + column] = sum;
     }
 }
-// ANCHOR_END: no_barrier_before

@@ -87,7 +87,6 @@ impl<'a> Product<'a> {
         Self { client, shape, abc: [copy(a), copy(b), copy(&vec![f32::NAN; m * n])] }
     }
 
-    // ANCHOR: launch
     /// Starts the kernel; the device may still compute when this returns.
     pub fn launch(&self, kernel: Kernel) {
         let ([m, n, k], client) = (self.shape, self.client);
@@ -106,7 +105,6 @@ impl<'a> Product<'a> {
             }
         }
     }
-    // ANCHOR_END: launch
 
     /// C.
     ///

@@ -8,6 +8,7 @@ mod devices;
 mod fake_cuda;
 mod gpu;
 mod host_model;
+mod in_rust;
 mod ladder;
 mod lu;
 mod lu_device;

@@ -6,6 +6,7 @@ use crate::{
     counters::Target,
     devices::{Precision, peak_of},
     gpu::{Arg, Buffer, Gpu, Kind, copying, cublas::Cublas, cuda::Cuda, nvrtc, write_all},
+    in_rust::{InRust, Turns},
     ladder::{self, Compiled, LADDER, Operands},
     tensor_cores::{self, CudaInputs, CudaKernel, CudaRung},
     trial::{self, Trial},
@@ -64,6 +65,13 @@ pub fn all() -> Vec<Experiment> {
 const CUBLAS: [(&str, Precision); 2] =
     [("cublas", Precision::F32), ("cublas_bf16", Precision::Bf16)];
 
+/// Products written in Rust, of crates that have been built: their names in records, and what the crates call them.
+const IN_RUST: [(&str, InRust, &[&str]); 3] = [
+    ("tile", InRust::Tile, &["product", "f32"]),
+    ("tile_bf16", InRust::Tile, &["product", "bf16"]),
+    ("cube", InRust::Cube, &["tiled"]),
+];
+
 /// All rungs by their names in records: the portable ones, those of CUDA alone, and what they are compared with.
 pub fn rung_names() -> impl Iterator<Item = &'static str> {
     own_rungs().chain(CUBLAS.map(|(name, _)| name))
@@ -77,7 +85,7 @@ fn own_rungs() -> impl Iterator<Item = &'static str> {
 /// What a rung multiplies.
 fn precision(rung: &str) -> Precision {
     let own = CudaRung::ALL.into_iter().any(|own| own.name() == rung && own.bf16());
-    if own || rung == "cublas_bf16" { Precision::Bf16 } else { Precision::F32 }
+    if own || rung.ends_with("_bf16") { Precision::Bf16 } else { Precision::F32 }
 }
 
 /// The sizes of the square products on a device.
@@ -212,6 +220,7 @@ impl Size<'_> {
         }
         let on_cuda = self.prepare_cuda(r, &problem)?;
         drop(verifier); // four matrices
+        let mut in_rust = self.prepare_in_rust(r);
         let mut on_cpu = vec![0.0; n * n];
 
         let (mut race, operands) = (Race::new(), &operands);
@@ -229,6 +238,9 @@ impl Size<'_> {
                 let gemm = move || cublas.gemm_bf16(short_a, short_b, c, shape);
                 enter(&mut race, gpu, "cublas_bf16", gemm);
             }
+        }
+        for (rung, turns) in &mut in_rust {
+            race.peer(*rung, Ok(repeated(|times| turns.seconds(times))));
         }
         if with_cpu {
             race.turn(
@@ -333,6 +345,17 @@ impl Size<'_> {
         }
         right(tensor_cores::check(cuda, rung, problem)?)?;
         Ok((rung, rung.compile(cuda, self.shape)?, inputs))
+    }
+
+    /// Those of [`IN_RUST`] that are built and right. Their programs take the first card.
+    fn prepare_in_rust(&self, r: &mut Recorder) -> Vec<(&'static str, Turns)> {
+        let first = self.gpu.about().id == "cuda";
+        let mut ready = Vec::new();
+        for (rung, of, kernel) in IN_RUST.into_iter().filter(|_| first) {
+            let turns = self.or_skip(r, rung, Turns::start(of, kernel, self.n));
+            ready.extend(turns.map(|turns| (rung, turns)));
+        }
+        ready
     }
 
     /// Whether the rung has passed its trial.
