@@ -12,6 +12,7 @@ set -euo pipefail
 usage() {
     cat <<'TEXT'
 Usage: tools/cuda/toolkit.sh DIR [--compile-only] [--checks] [--nccl] [--compute-cap X.Y]
+       tools/cuda/toolkit.sh DIR --tile
 
 Installs the CUDA 13.0 toolkit into DIR and prints the lines that make a shell use it:
 
@@ -24,19 +25,22 @@ Installs the CUDA 13.0 toolkit into DIR and prints the lines that make a shell u
   --nccl             also NCCL, for training on many GPUs (about 0.2 GB more)
   --compute-cap X.Y  the GPU to compile for on a machine that has none (default: the variable
                      CUDA_COMPUTE_CAP, else 9.0, an H100 or H200)
+  --tile             instead of all that, CUDA 13.5 in DIR/13.5 (about 0.3 GB): the compiler of
+                     kernels written in Rust, chapters/02-cpu-gpu/tile
 TEXT
 }
 
 say() { printf 'toolkit: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
-dir='' compile_only='' checks='' nccl='' cap="${CUDA_COMPUTE_CAP:-9.0}"
+dir='' compile_only='' checks='' nccl='' tile='' cap="${CUDA_COMPUTE_CAP:-9.0}"
 while [ $# -gt 0 ]; do
     case "$1" in
         -h | --help) usage; exit 0 ;;
         --compile-only) compile_only=1 ;;
         --checks) checks=1 ;;
         --nccl) nccl=1 ;;
+        --tile) tile=1 ;;
         --compute-cap) [ $# -gt 1 ] || { usage >&2; exit 2; }; cap="$2"; shift ;;
         -*) usage >&2; exit 2 ;;
         *) [ -z "$dir" ] || { usage >&2; exit 2; }; dir="$1" ;;
@@ -54,7 +58,7 @@ command -v cc >/dev/null || fail 'there is no C compiler; install one (Debian, U
 python3 -m pip --version >/dev/null 2>&1 ||
     fail 'this needs python3 with pip to fetch the packages (Debian, Ubuntu: sudo apt install python3-pip)'
 
-mkdir -p "$dir/.installed" || fail "can't write to $dir; name another folder"
+mkdir -p "$dir" || fail "can't write to $dir; name another folder"
 dir="$(cd "$dir" && pwd)"
 root="$dir/nvidia/cu13"
 
@@ -76,20 +80,37 @@ packages=(
     nvidia-cuda-nvdisasm==13.2.51 # the oldest there is; it reads the code of CUDA 13.0
 )
 [ -z "$nccl" ] || packages+=(nvidia-nccl-cu13==2.28.9)
-for package in "${packages[@]}"; do
-    done_mark="$dir/.installed/$package"
-    [ -e "$done_mark" ] && continue
-    say "fetching $package"
-    rm -rf "$dir/.fetch"
-    python3 -m pip download --quiet --disable-pip-version-check --no-cache-dir --no-deps \
-        --only-binary=:all: --dest "$dir/.fetch" "$package" >&2 ||
-        fail "$package could not be fetched; check the network and run this again, what is installed is kept"
-    # Unpacked rather than installed: pip would not add to the folder that an earlier package made.
-    python3 -m zipfile -e "$dir"/.fetch/*.whl "$dir" ||
-        fail "$package could not be unpacked into $dir; is there room on the disk?"
-    rm -rf "$dir/.fetch"
-    touch "$done_mark"
-done
+quoted() { printf "'%s'" "${1//\'/\'\\\'\'}"; }
+fetch() { # fetch FOLDER PACKAGE…
+    local into="$1" package
+    shift
+    mkdir -p "$into/.installed"
+    for package in "$@"; do
+        [ -e "$into/.installed/$package" ] && continue
+        say "fetching $package"
+        rm -rf "$into/.fetch"
+        python3 -m pip download --quiet --disable-pip-version-check --no-cache-dir --no-deps \
+            --only-binary=:all: --dest "$into/.fetch" "$package" >&2 ||
+            fail "$package could not be fetched; check the network and run this again, what is installed is kept"
+        # Unpacked rather than installed: pip would not add to the folder that an earlier package made.
+        python3 -m zipfile -e "$into"/.fetch/*.whl "$into" ||
+            fail "$package could not be unpacked into $into; is there room on the disk?"
+        rm -rf "$into/.fetch"
+        touch "$into/.installed/$package"
+    done
+}
+# A folder of its own: `tileiras`, from tiles to machine code, is there from CUDA 13.1 and knows Hopper from 13.3, and wants
+# `ptxas` (in -nvcc) and libnvvm of its own version. The next three are headers for its bindings; the last two read code.
+if [ -n "$tile" ]; then
+    fetch "$dir/13.5" nvidia-cuda-tileiras==13.5.37 nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 \
+        nvidia-cuda-runtime==13.5.37 nvidia-curand==10.4.5.25 nvidia-cuda-crt==13.5.37 \
+        nvidia-cuda-nvdisasm==13.5.37 nvidia-cuda-cuobjdump==13.5.37
+    chmod +x "$dir"/13.5/nvidia/cu13/bin/*
+    printf 'export CUDA_TOOLKIT_PATH=%s\n' "$(quoted "$dir/13.5/nvidia/cu13")"
+    say "ready: CUDA 13.5 in $dir/13.5/nvidia/cu13; the crate's build also needs libclang (Debian, Ubuntu: libclang-dev)"
+    exit
+fi
+fetch "$dir" "${packages[@]}"
 
 # 2. What NVIDIA's own installer sets up and packages can't hold: permissions and links.
 chmod +x "$root"/bin/* "$root"/nvvm/bin/*
@@ -138,7 +159,6 @@ fi
     fail "CUDA 13 can't compile for compute capability $cap; it knows $("$root/bin/nvcc" --list-gpu-code | paste -sd' ')"
 
 # 5. For the shell. Each line may be evaluated more than once.
-quoted() { printf "'%s'" "${1//\'/\'\\\'\'}"; }
 export_paths() { # export_paths VARIABLE FOLDER:FOLDER…
     printf 'case ":${%s-}:" in *:%s:*) ;; *) export %s=%s"${%s:+:$%s}" ;; esac\n' \
         "$1" "$(quoted "$2")" "$1" "$(quoted "$2")" "$1" "$1"
