@@ -1,0 +1,220 @@
+//! The kernels by name: which tensors each takes, of which shapes, and which tile of an output a program owns. All that
+//! compiles, launches or counts asks here.
+
+use std::fmt;
+
+/// A tensor that a kernel takes.
+pub struct Argument {
+    /// The parameter's name in the kernel.
+    pub name: &'static str,
+    /// Its sizes, the last of which lies together in memory.
+    pub shape: Vec<usize>,
+    /// Of an element.
+    pub bytes: usize,
+    /// What one program owns of an output; inputs are read whole.
+    pub tile: Option<Vec<usize>>,
+}
+
+/// A kernel for tensors of certain sizes.
+pub struct Kernel {
+    /// The module that it stands in.
+    pub module: &'static str,
+    /// Its name there.
+    pub name: &'static str,
+    /// Its generic arguments, in their order.
+    pub generics: Vec<String>,
+    /// Its tensors, in their order.
+    pub arguments: Vec<Argument>,
+}
+
+// ANCHOR: table
+/// What is compiled and counted when nothing else is asked for: kernels with their generic arguments. `TILE` is
+/// what [`tile_for`] says.
+const TABLE: [(&str, &str); 18] = [
+    ("product", "f32 TILE"),
+    ("product_nt", "f32 TILE"),
+    ("product_tn", "f32 TILE"),
+    ("product_tt", "f32 TILE"),
+    ("product", "bf16 TILE"),
+    ("product_nt", "bf16 TILE"),
+    ("product_tn", "bf16 TILE"),
+    ("product_tt", "bf16 TILE"),
+    ("linear", "TILE 0"),
+    ("linear", "TILE 1"),
+    ("cross_entropy", "4 1024 50304"),
+    ("rms_norm", "4 1024"),
+    ("rms_norm_backward", "4 1024"),
+    ("column_sums", "32 64"),
+    ("attention", "128 64 64"),
+    ("attention_dots", "64 64"),
+    ("attention_dkdv", "64 64 64"),
+    ("attention_dq", "64 64 64"),
+];
+// ANCHOR_END: table
+
+/// The tile of a product. Hopper and Blackwell's large chips multiply numbers in bf16 out of shared memory, and take a
+/// large one; elsewhere its parts go through registers, which would not hold them. Ampere loads by threads, not by a unit
+/// of its own, so that less is left for f32.
+pub fn tile_for(target: &str, element: &str) -> [usize; 3] {
+    match (element, target) {
+        ("f32", "sm_80") => [64, 64, 16],
+        ("f32", _) => [128, 64, 16],
+        (_, "sm_90" | "sm_100" | "sm_103") => [128, 256, 64],
+        _ => [128, 128, 32],
+    }
+}
+
+impl Kernel {
+    /// A kernel by its name, its generic arguments, and sizes: m, n, k of a product or a layer; rows and columns;
+    /// heads and length of attention. What a kernel does not need is ignored.
+    ///
+    /// # Errors
+    /// If there is none of that name, or an argument is no number where one belongs.
+    pub fn new(name: &str, generics: &[&str], sizes: [usize; 3]) -> Result<Self, String> {
+        let number = |at: usize| -> Result<usize, String> {
+            let word = generics.get(at).ok_or_else(|| format!("{name} has more arguments"))?;
+            word.parse().map_err(|_| format!("{name}: `{word}` is no number"))
+        };
+        let element = || match generics.first() {
+            Some(&"f32") => Ok(4),
+            Some(&"bf16") => Ok(2),
+            _ => Err(format!("{name} begins with a type, f32 or bf16")),
+        };
+        let input = |name, shape: &[usize], bytes| Argument {
+            name,
+            shape: shape.to_vec(),
+            bytes,
+            tile: None,
+        };
+        let output = |name, shape: &[usize], bytes, tile: &[usize]| Argument {
+            tile: Some(tile.to_vec()),
+            ..input(name, shape, bytes)
+        };
+        let [m, n, k] = sizes;
+        let (module, name, count, arguments) = match name {
+            "product" | "product_nt" | "product_tn" | "product_tt" => {
+                let (name, a, b) = match name {
+                    "product" => ("product", [m, k], [k, n]),
+                    "product_nt" => ("product_nt", [m, k], [n, k]),
+                    "product_tn" => ("product_tn", [k, m], [k, n]),
+                    _ => ("product_tt", [k, m], [n, k]),
+                };
+                let (bytes, tile) = (element()?, [number(1)?, number(2)?]);
+                number(3)?;
+                let c = output("c", &[m, n], 4, &tile);
+                ("products", name, 4, vec![c, input("a", &a, bytes), input("b", &b, bytes)])
+            }
+            "linear" => {
+                let (tile, _, _) = ([number(0)?, number(1)?], number(2)?, number(3)?);
+                let outputs = ["y", "before"].map(|name| output(name, &[m, n], 2, &tile));
+                let inputs =
+                    [input("x", &[m, k], 2), input("w", &[n, k], 2), input("bias", &[n], 2)];
+                ("products", "linear", 4, outputs.into_iter().chain(inputs).collect())
+            }
+            "cross_entropy" => {
+                let (height, _, columns) = (number(0)?, number(1)?, number(2)?);
+                let arguments = vec![
+                    output("loss", &[m], 4, &[height]),
+                    output("gradient", &[m, columns], 2, &[height, columns]),
+                    input("logits", &[m, columns], 2),
+                    input("labels", &[m], 4),
+                ];
+                ("rows", "cross_entropy", 3, arguments)
+            }
+            "rms_norm" => {
+                let tile = [number(0)?, number(1)?];
+                let arguments = vec![
+                    output("y", &[m, n], 2, &tile),
+                    output("factor", &[m], 4, &tile[..1]),
+                    input("x", &[m, n], 2),
+                    input("gain", &[n], 4),
+                ];
+                ("rows", "rms_norm", 2, arguments)
+            }
+            "rms_norm_backward" => {
+                let tile = [number(0)?, number(1)?];
+                let arguments = vec![
+                    output("dx", &[m, n], 2, &tile),
+                    output("dgain_part", &[m.div_ceil(tile[0]), n], 4, &[1, tile[1]]),
+                    input("x", &[m, n], 2),
+                    input("gain", &[n], 4),
+                    input("factor", &[m], 4),
+                    input("dy", &[m, n], 2),
+                ];
+                ("rows", "rms_norm_backward", 2, arguments)
+            }
+            "column_sums" => {
+                let (_, width) = (number(0)?, number(1)?);
+                let arguments = vec![output("sums", &[n], 4, &[width]), input("x", &[m, n], 4)];
+                ("rows", "column_sums", 2, arguments)
+            }
+            "attention" => {
+                let (height, _, d) = (number(0)?, number(1)?, number(2)?);
+                let mut arguments = vec![
+                    output("out", &[m, n, d], 2, &[1, height, d]),
+                    output("log_sums", &[m, n], 4, &[1, height]),
+                ];
+                arguments.extend(["q", "k", "v"].map(|name| input(name, &[m, n, d], 2)));
+                ("attention", "attention", 3, arguments)
+            }
+            "attention_dots" => {
+                let (height, d) = (number(0)?, number(1)?);
+                let mut arguments = vec![output("dots", &[m, n], 4, &[1, height])];
+                arguments.extend(["out", "dout"].map(|name| input(name, &[m, n, d], 2)));
+                ("attention", "attention_dots", 2, arguments)
+            }
+            "attention_dkdv" | "attention_dq" => {
+                let (height, width, d) = (number(0)?, number(1)?, number(2)?);
+                let gradient = |name, rows| output(name, &[m, n, d], 2, &[1, rows, d]);
+                let (name, mut arguments) = if name == "attention_dq" {
+                    ("attention_dq", vec![gradient("dq", height)])
+                } else {
+                    ("attention_dkdv", vec![gradient("dk", width), gradient("dv", width)])
+                };
+                arguments.extend(["q", "k", "v", "dout"].map(|name| input(name, &[m, n, d], 2)));
+                arguments.extend(["log_sums", "dots"].map(|name| input(name, &[m, n], 4)));
+                ("attention", name, 3, arguments)
+            }
+            _ => {
+                let names: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
+                return Err(format!("there is no kernel `{name}`, only {}", names.join(", ")));
+            }
+        };
+        if generics.len() != count {
+            return Err(format!("{name} takes {count} arguments, not {}", generics.len()));
+        }
+        let generics = generics.iter().map(|word| (*word).to_owned()).collect();
+        Ok(Self { module, name, generics, arguments })
+    }
+
+    /// All kernels with the tiles for a generation, for tensors that are `size` long in every direction, attention with
+    /// four heads.
+    ///
+    /// # Panics
+    /// If the table is wrong, which its test would say.
+    pub fn all(target: &str, size: usize) -> impl Iterator<Item = Self> {
+        TABLE.iter().map(move |(name, generics)| {
+            let element = generics.split(' ').next().unwrap_or_default();
+            let tile = tile_for(target, element).map(|size| size.to_string()).join(" ");
+            let generics = generics.replace("TILE", &tile);
+            let generics: Vec<&str> = generics.split(' ').collect();
+            let sizes = if name.starts_with("attention") { [4, size, 0] } else { [size; 3] };
+            Self::new(name, &generics, sizes).expect("the table names kernels")
+        })
+    }
+
+    /// How many programs there are in each direction: as many as the first output has tiles.
+    pub fn grid(&self) -> (u32, u32, u32) {
+        let first = &self.arguments[0];
+        let tiles = first.tile.iter().flatten().zip(&first.shape);
+        let mut count = tiles.map(|(tile, size)| size.div_ceil(*tile) as u32);
+        let mut next = || count.next().unwrap_or(1);
+        (next(), next(), next())
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.generics.join(" "))
+    }
+}

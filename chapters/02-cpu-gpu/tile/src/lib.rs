@@ -1,0 +1,16 @@
+//! Kernels written in Rust, over whole tiles: what remains of a kernel when it says only what a tile does, and what the
+//! compiler then promises.
+//!
+//! [`products`], [`rows`] and [`attention`] are the kernels of a training step. [`catalog`] knows their tensors, [`library`]
+//! compiles and launches them, [`code`] reads the machine code. [`reference`] computes the same in `f64`; [`check`] compares
+//! and [`race`] times on a machine with a card.
+
+pub mod attention;
+pub mod catalog;
+pub mod check;
+pub mod code;
+pub mod library;
+pub mod products;
+pub mod race;
+pub mod reference;
+pub mod rows;

@@ -1,0 +1,129 @@
+//! The chapter's kernels in Rust: compiled, counted, checked and timed.
+//!
+//! `tile --help` says how.
+
+use std::{process::ExitCode, thread};
+use tile::{
+    catalog::Kernel,
+    check,
+    code::Code,
+    library::{self, Card, HINTS, Hints, STACK},
+    race,
+};
+
+const USAGE: &str = "Usage:
+  tile code [TARGET…]                       compile all kernels (for sm_90) and count what they became
+  tile hints TARGET KERNEL [ARGUMENT…]      one kernel with other tiles, and with other hints
+  tile run                                  with a card: every kernel against f64, odd sizes too
+  tile race [N…]                            with a card: rates of the products, a line of JSON each
+
+  tile code sm_80 sm_90 sm_100 sm_120
+  tile hints sm_90 product bf16 128 256 64";
+
+/// A line of the table: what the kernel became, or why it became nothing.
+fn row(target: &str, kernel: &Kernel, hints: Hints) -> Result<String, String> {
+    let compiled = library::compile(kernel, target, hints)?;
+    let code = Code::read(&compiled.cubin)?;
+    let counted = |found: Option<(&str, usize)>| {
+        found.map_or("-".to_owned(), |(name, count)| format!("{count} {name}"))
+    };
+    Ok(format!(
+        "{:<29} {:<12} {:>4} {:>6} {:>7} {:>7} {:>7} {:>5} {:>8.1}",
+        counted(code.multiplies()),
+        counted(code.copies()),
+        code.registers,
+        code.stack,
+        code.shared,
+        compiled.proved,
+        compiled.at_launch(),
+        compiled.left,
+        compiled.seconds.iter().sum::<f64>()
+    ))
+}
+
+fn heading() {
+    println!(
+        "{:<7} {:<27} {:<29} {:<12} {:>4} {:>6} {:>7} {:>7} {:>7} {:>5} {:>8}",
+        "",
+        "",
+        "multiplies with",
+        "copies with",
+        "regs",
+        "stack",
+        "shared",
+        "proved",
+        "launch",
+        "left",
+        "seconds"
+    );
+}
+
+fn code(targets: &[String]) -> Result<(), String> {
+    let hopper = ["sm_90".to_owned()];
+    heading();
+    for target in if targets.is_empty() { &hopper } else { targets } {
+        for kernel in Kernel::all(target, 1024) {
+            let name = kernel.to_string();
+            let row = row(target, &kernel, HINTS).unwrap_or_else(|why| why);
+            println!("{target:<7} {name:<27} {row}");
+        }
+    }
+    Ok(())
+}
+
+fn hints(words: &[String]) -> Result<(), String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let [target, name, generics @ ..] = &words[..] else { return Err(USAGE.to_owned()) };
+    let kernel = Kernel::new(name, generics, [1024; 3])?;
+    heading();
+    for warps in [4, 8] {
+        for cluster in [1, 2] {
+            let hints = Hints { warps, cluster };
+            let name = format!("{warps} warps, cluster of {cluster}");
+            let row = row(target, &kernel, hints).unwrap_or_else(|why| why);
+            println!("{target:<7} {name:<27} {row}");
+        }
+    }
+    Ok(())
+}
+
+fn run() -> Result<(), String> {
+    let card = Card::open()?;
+    println!("{} ({})", card.name, card.target);
+    check::all(&card)
+}
+
+fn race(sizes: &[String]) -> Result<(), String> {
+    let number = |word: &String| word.parse().map_err(|_| format!("`{word}` is no size"));
+    let sizes: Vec<usize> = sizes.iter().map(number).collect::<Result<_, _>>()?;
+    let card = Card::open()?;
+    let usual = [1024, 2048, 4096, 8192];
+    let sizes = if sizes.is_empty() { &usual[..] } else { &sizes };
+    sizes.iter().try_for_each(|n| race::size(&card, *n))
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let work = move || match words.split_first().map(|(word, rest)| (word.as_str(), rest)) {
+        Some(("code", targets)) => code(targets),
+        Some(("hints", words)) => hints(words),
+        Some(("run", [])) => run(),
+        Some(("race", sizes)) => race(sizes),
+        Some(("--help" | "-h", _)) => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        _ => Err(USAGE.to_owned()),
+    };
+    // A launch compiles its kernel where it is called, and the compiler calls itself deeply.
+    let done = thread::Builder::new().stack_size(STACK).spawn(work).map(thread::JoinHandle::join);
+    match done {
+        Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
+        Ok(Ok(Err(why))) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+        // A panic has been told where it happened.
+        _ => ExitCode::FAILURE,
+    }
+}

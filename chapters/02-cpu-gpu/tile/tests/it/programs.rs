@@ -1,0 +1,73 @@
+//! Programs that rustc refuses, and what the command says.
+
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+fn output(command: &mut Command) -> (Output, String) {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, said)
+}
+
+/// Each program in `wrong` says in its first line why it is refused: `E0502: …`. The right one compiles.
+#[test]
+fn wrong_programs_are_refused_and_the_right_one_is_not() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // In the development profile's folder; what an earlier build made proves nothing.
+    let right = Path::new(env!("CARGO_BIN_EXE_tile")).with_file_name("../debug/right");
+    let _ = fs::remove_file(&right);
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.current_dir(folder).args(["build", "--package", "wrong", "--bins", "--keep-going"]);
+    let (_, said) = output(build.args(["--message-format", "short", "--color", "never"]));
+    let mut seen = BTreeSet::new();
+    for file in fs::read_dir(folder.join("wrong/src/bin")).unwrap().flatten() {
+        let name = file.file_name().into_string().unwrap();
+        let text = fs::read_to_string(file.path()).unwrap();
+        let code = text.strip_prefix("//! ").and_then(|text| text.split(':').next()).unwrap();
+        let mut errors = said
+            .lines()
+            .filter(|line| line.contains(&format!("src/bin/{name}:")))
+            .filter_map(|line| line.split("error[").nth(1)?.split(']').next());
+        // The first is the reason; others may follow from it.
+        assert_eq!(errors.next(), (code != "Right").then_some(code), "{name}: {said}");
+        seen.insert(code.to_owned());
+    }
+    let all = ["E0133", "E0277", "E0308", "E0499", "E0502", "E0597", "Right"].map(str::to_owned);
+    assert_eq!(seen, BTreeSet::from(all));
+    assert!(right.exists(), "{said}");
+}
+
+/// Without a driver: one sentence, and exit code 1. (With one, this starts the checks of all kernels.)
+#[test]
+fn what_needs_a_card_says_so() {
+    let mut run = Command::new(env!("CARGO_BIN_EXE_tile"));
+    let (output, said) = output(run.arg("run"));
+    if output.status.success() {
+        return assert!(String::from_utf8_lossy(&output.stdout).contains("right: products"));
+    }
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains("NVIDIA GPU and its driver, 580 or newer"), "{said}");
+}
+
+#[test]
+fn a_kernel_that_is_not_there_is_named() {
+    for (words, says) in [
+        (
+            &["hints", "sm_90", "products", "bf16"][..],
+            "there is no kernel `products`, only product,",
+        ),
+        (&["hints", "sm_90", "product", "f16", "1", "1", "1"], "begins with a type, f32 or bf16"),
+        (&["hints", "sm_90", "rms_norm", "4"], "has more arguments"),
+        (&["race", "many"], "`many` is no size"),
+        (&["walk"], "Usage:"),
+    ] {
+        let (output, said) = output(Command::new(env!("CARGO_BIN_EXE_tile")).args(words));
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        assert!(said.contains(says), "{words:?}: {said}");
+    }
+}
