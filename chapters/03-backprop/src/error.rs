@@ -93,7 +93,10 @@ impl From<Error> for lab::Error {
 }
 
 /// How many rows of `width` values there are: at least one.
-pub(crate) fn rows(what: &'static str, len: usize, width: usize) -> Result<usize> {
+///
+/// # Errors
+/// [`Error::EmptyBatch`]; [`Error::Rows`].
+pub fn rows(what: &'static str, len: usize, width: usize) -> Result<usize> {
     if len == 0 {
         return Err(Error::EmptyBatch);
     }
@@ -106,24 +109,4 @@ pub(crate) fn rows(what: &'static str, len: usize, width: usize) -> Result<usize
 /// Fails unless the two numbers are the same.
 pub(crate) fn count(what: &'static str, found: usize, wanted: usize) -> Result<()> {
     if found == wanted { Ok(()) } else { Err(Error::Count { what, found, wanted }) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_are_whole_and_there_is_one() {
-        assert_eq!(rows("x", 12, 4).unwrap(), 3);
-        assert!(matches!(rows("x", 0, 4), Err(Error::EmptyBatch)));
-        assert_eq!(rows("x", 13, 4).unwrap_err().to_string(), "x: 13 values are not rows of 4");
-        assert!(rows("x", 3, 0).is_err());
-    }
-
-    #[test]
-    fn divergence_says_where_and_what_to_do() {
-        let error = Error::Diverged { epoch: 2, step: 7, lr: 0.5, loss: f64::NAN };
-        let text = lab::Error::from(error).to_string();
-        assert!(text.contains("step 7 of epoch 2") && text.contains("such as 0.05"), "{text}");
-    }
 }

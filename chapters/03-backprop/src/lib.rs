@@ -28,8 +28,6 @@
 //! [`real`] has the two number types, and [`error`](mod@error) what can go wrong. What the page measures and draws
 //! is in [`measured`].
 
-#![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers"))]
-
 pub mod activation;
 pub mod adam;
 pub mod check;

@@ -46,7 +46,7 @@ lab::keys! {
     pub LINEAR: measured "backprop.linear", Share, ["data"];
     LINEAR_SECONDS: measured "backprop.linear.seconds", Seconds, ["data"];
     /// The seconds of a part of a step.
-    STEP: measured "backprop.step", Seconds, ["part", "batch"];
+    pub STEP: measured "backprop.step", Seconds, ["part", "batch"];
     STEP_OPERATIONS: counted "backprop.step.operations", Count, ["part", "batch"];
     STEP_BYTES: counted "backprop.step.bytes", Bytes, ["part", "batch"];
     /// The least seconds of a part of a step, by its operations and bytes.
@@ -62,11 +62,13 @@ lab::keys! {
     pub TOTAL: measured "backprop.ladder.total", Ratio, ["batch"];
     /// The threads of the fast network.
     pub THREADS: counted "backprop.ladder.threads", Count, ["batch"];
-    COUNT: counted "backprop.count", Count, ["model"];
+    /// The parameters of a model.
+    pub COUNT: counted "backprop.count", Count, ["model"];
     COUNT_OPERATIONS: counted "backprop.count.operations", Count, ["model", "pass"];
     /// The bytes of training a model.
     COUNT_BYTES: counted "backprop.count.bytes", Bytes, ["model", "batch", "what"];
-    COUNT_BATCH: counted "backprop.count.batch", Count, ["model", "gib"];
+    /// The largest batch that fits.
+    pub COUNT_BATCH: counted "backprop.count.batch", Count, ["model", "gib"];
     VGG: measured "backprop.vgg", Seconds, ["pass"];
     VGG_PREDICTED: calculated "backprop.vgg.predicted", Seconds, ["pass", "from"];
     VGG_RATIO: measured "backprop.vgg.ratio", Ratio, ["pass", "from"];
@@ -185,14 +187,14 @@ fn regression(r: &mut Recorder) -> Result<()> {
 }
 
 /// The example network.
-const SIZES: [usize; 3] = [784, 128, 10];
+pub const SIZES: [usize; 3] = [784, 128, 10];
 
 /// Parameters of the example network.
-const PARAMETERS: usize = 784 * 128 + 128 + 128 * 10 + 10;
+pub const PARAMETERS: usize = 784 * 128 + 128 + 128 * 10 + 10;
 
 /// Operations of its products for one image: two for each weight forward, as many for the weights' gradient,
 /// and as many for the gradient of the hidden units.
-const OPERATIONS: f64 = 2.0 * (2.0 * 784.0 * 128.0 + 3.0 * 128.0 * 10.0);
+pub const OPERATIONS: f64 = 2.0 * (2.0 * 784.0 * 128.0 + 3.0 * 128.0 * 10.0);
 
 fn parts_of_a_step(r: &mut Recorder) -> Result<()> {
     let peak = peak::fma_f32(1);
@@ -302,7 +304,10 @@ fn rungs_in_batches(r: &mut Recorder, plan: Plan, train: &Examples, batch: usize
 }
 
 /// Our epochs and the peers', in turns.
-fn race(r: &mut Recorder, keys: &Keys, batch: usize, data: &DataSet) -> Result<()> {
+///
+/// # Errors
+/// Of our own network. A peer that fails is skipped.
+pub fn race(r: &mut Recorder, keys: &Keys, batch: usize, data: &DataSet) -> Result<()> {
     let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
     let threads = parallel::available().to_string();
     let mut peers = PEERS.map(|(who, program, more)| {
@@ -477,80 +482,4 @@ fn convolutions(r: &mut Recorder, counts: &Counts) -> Result<()> {
     }
     r.record(VGG_PRODUCTS.at(&[]), Samples::one(products));
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lab::{data::Source, record::Value, testing};
-
-    fn values(key: Key) -> Vec<Value> {
-        testing::run(&testing::experiment(crate::chapter(), key.name)).values
-    }
-
-    #[test]
-    fn gradients_are_right_to_the_digits_of_their_numbers() {
-        let values = values(CHECK);
-        assert!(values[0].median < 1e-7 && values[1].median < 1e-5, "{values:?}");
-    }
-
-    #[test]
-    fn vgg16_is_counted() {
-        let values = values(COUNT);
-        let of = |key: Key, list: &[(&str, &str)]| {
-            let found = values
-                .iter()
-                .find(|v| v.key == key.name && list.iter().all(|(k, t)| v.params[*k] == *t));
-            found.unwrap().median
-        };
-        assert_eq!(of(COUNT, &[("model", "vgg16")]), 138_357_544.0);
-        let batch = |gib| of(COUNT_BATCH, &[("model", "vgg16"), ("gib", gib)]);
-        assert!(batch("8") < batch("24") && batch("24") < batch("80"));
-    }
-
-    #[test]
-    fn parts_of_a_step_are_measured_against_their_bounds() {
-        let values = values(STEP);
-        let seconds = values.iter().filter(|v| v.key == STEP.name);
-        assert_eq!(seconds.clone().count(), 8);
-        assert!(seconds.into_iter().all(|v| v.median > 0.0 && v.median < 1.0));
-    }
-
-    #[test]
-    fn one_step_of_the_example_network_has_these_operations() {
-        let counts = Model::mlp(&SIZES).unwrap().count().unwrap();
-        assert_eq!(counts.forward + counts.backward, OPERATIONS);
-        assert_eq!(counts.parameters, PARAMETERS as u64);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_python_without_keras_races_without_keras() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let python = folder.path().join("python");
-        let program = r#"#!/bin/sh
-case "$1" in *keras.py) echo "No module named 'keras'" >&2; exit 1;; esac
-while read line; do
-    echo '{"seconds": [9, 9, 9], "accuracy": 0.5, "framework": "sh", "threads": 1}'
-done
-"#;
-        std::fs::write(&python, program).unwrap();
-        std::fs::set_permissions(&python, PermissionsExt::from_mode(0o755)).unwrap();
-        peers::ask(python.to_str().unwrap());
-        let run = testing::run(&Experiment {
-            run: |r| {
-                let (drawn, folder) = (lab::data::drawn(100, 20, 1), std::env::temp_dir());
-                race(r, &RACE32, 32, &DataSet { source: Source::Files(folder), ..drawn })
-            },
-            ..testing::experiment(crate::chapter(), RACE32.seconds.name)
-        });
-        let ratios = run.values.iter().filter(|v| v.key == RACE32.ratio.name);
-        let raced: Vec<&str> = ratios.map(|v| &*v.params["who"]).collect();
-        assert_eq!(raced, ["pytorch", "pytorch-fused"]);
-        assert_eq!(run.skipped.len(), 4);
-        let why = "keras.py has ended without a reply (No module named 'keras')";
-        let keras = |s: &lab::record::Skipped| s.params["who"] == "keras" && s.why == why;
-        assert!(run.skipped.iter().all(keras), "{:?}", run.skipped);
-    }
 }
