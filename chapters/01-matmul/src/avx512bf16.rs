@@ -12,8 +12,9 @@ use crate::{
 };
 
 /// Rows and columns of a tile of C: those of AVX-512, whose registers these are.
-const ROWS: usize = 14;
-const COLS: usize = 32;
+pub const ROWS: usize = 14;
+/// As [`ROWS`].
+pub const COLS: usize = 32;
 /// Terms of a block: a panel of B is 64 KiB.
 const KC: usize = 1024;
 /// Rows of a block of A: 196 KiB, for the second-level cache.
@@ -53,7 +54,7 @@ unsafe fn hardware(part: &Part) {
 #[allow(clippy::inline_always, reason = "the loops must be compiled for the kernel's CPU")]
 unsafe fn loops<V: Vector>(part: &Part) {
     let Part { c, a, b, shape: Shape { k, n, .. }, rows, cols } = part.clone();
-    let (mut block_a, mut block_b) = (Vec::new(), Vec::new());
+    let ([pack_a, pack_b], mut block_a, mut block_b) = (PACK, Vec::new(), Vec::new());
     // SAFETY: the caller vouches for C.
     unsafe { part.clear() };
     for left in cols.clone().step_by(NC) {
@@ -86,6 +87,11 @@ unsafe fn loops<V: Vector>(part: &Part) {
         }
     }
 }
+
+type Pack = fn(&mut Vec<f32>, &[f32], usize, usize, usize);
+
+/// How A and B are packed: where to, the values, how far their rows lie apart, and how many rows and columns there are.
+pub const PACK: [Pack; 2] = [pack_a, pack_b];
 
 /// Packs panels of [`ROWS`] rows of A: for each pair of terms, the pairs of a column lie side by side. A term without a
 /// partner gets zero.
@@ -120,32 +126,3 @@ fn pack_b(to: &mut Vec<f32>, b: &[f32], n: usize, terms: usize, cols: usize) {
     }
 }
 // ANCHOR_END: pack_b
-
-#[cfg(test)]
-mod tests {
-    use super::{COLS, ROWS, pack_a, pack_b};
-    use crate::level::Level;
-
-    #[test]
-    fn the_tile_is_that_of_avx512() {
-        assert_eq!(Level::Avx512.tile(), (ROWS, COLS));
-    }
-
-    #[test]
-    fn pairs_lie_where_the_kernel_reads_them() {
-        // 2×3 and 3×2, in small whole numbers, which are bf16 themselves.
-        let halves = |word: f32| {
-            let bits = word.to_bits();
-            [bits << 16, bits & 0xffff_0000].map(f32::from_bits)
-        };
-        let mut to = Vec::new();
-        pack_a(&mut to, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3, 2, 3);
-        let at = |p: usize, i: usize| halves(to[p * ROWS + i]);
-        assert_eq!([at(0, 0), at(0, 1)], [[1.0, 2.0], [4.0, 5.0]]);
-        assert_eq!([at(1, 0), at(1, 1)], [[3.0, 0.0], [6.0, 0.0]]);
-        pack_b(&mut to, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3, 2);
-        let at = |p: usize, j: usize| halves(to[p * COLS + j]);
-        assert_eq!([at(0, 0), at(0, 1)], [[1.0, 3.0], [2.0, 4.0]]);
-        assert_eq!([at(1, 0), at(1, 1)], [[5.0, 0.0], [6.0, 0.0]]);
-    }
-}

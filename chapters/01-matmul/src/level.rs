@@ -43,7 +43,7 @@ impl Level {
 
     /// Rows and columns of the largest tile of C: two registers side by side, and as many rows as leave registers for a
     /// row of B and a value of A. AVX2 has 16 registers (12 hold sums), AVX-512 has 32 (28 hold sums).
-    pub(crate) fn tile(self) -> (usize, usize) {
+    pub fn tile(self) -> (usize, usize) {
         let rows = match self {
             Self::Portable => 4,
             Self::Avx2 => 6,

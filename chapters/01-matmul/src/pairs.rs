@@ -6,6 +6,10 @@
 pub(crate) mod hardware;
 pub(crate) mod model;
 
+#[cfg(target_arch = "x86_64")]
+pub use hardware::Hardware;
+pub use model::Model;
+
 use crate::{bf16::Input, level::Level};
 use lab::machine;
 
@@ -32,6 +36,6 @@ impl Pairs {
 /// they were f32 and compute nothing with them but this instruction.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "packing must be compiled for the CPU's vectors")]
-pub(crate) fn word(first: impl Input, second: impl Input) -> f32 {
+pub fn word(first: impl Input, second: impl Input) -> f32 {
     f32::from_bits(u32::from(first.bits()) | u32::from(second.bits()) << 16)
 }

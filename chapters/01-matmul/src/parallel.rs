@@ -16,7 +16,7 @@ pub fn available() -> usize {
 
 /// A part of C, counted in the micro-kernel's tiles down and panels across.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Rectangle {
+pub struct Rectangle {
     /// Tiles, from the top.
     pub tiles: Range<usize>,
     /// Panels, from the left.
@@ -84,42 +84,4 @@ pub fn multiply(c: &mut [f32], a: &[f32], b: &[f32], shape: Shape, threads: usiz
     let (level, whole) = (Level::best(), Part::whole(c, a, b, shape));
     // SAFETY: the parts do not overlap.
     each_part(&whole, level.tile(), threads, |part| unsafe { simd::compute(level, part) });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Rectangle;
-
-    #[test]
-    fn parts_cover_each_tile_once() {
-        for (tiles, panels) in [(1, 1), (7, 5), (2, 100), (100, 2), (1, 30)] {
-            let whole = Rectangle { tiles: 3..3 + tiles, panels: 2..2 + panels };
-            for wanted in 1..20 {
-                let parts = whole.cut(wanted, (6, 16));
-                assert!(parts.len() <= wanted);
-                assert!(
-                    parts.len() == wanted || wanted > tiles.min(panels),
-                    "{wanted} of {whole:?}"
-                );
-                let mut seen = vec![0; tiles * panels];
-                for part in &parts {
-                    for tile in part.tiles.clone() {
-                        for panel in part.panels.clone() {
-                            seen[(tile - 3) * panels + panel - 2] += 1;
-                        }
-                    }
-                }
-                assert!(seen.iter().all(|&times| times == 1), "{wanted} of {whole:?}: {parts:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_cut_packs_as_little_as_it_can() {
-        // 64 rows and 1600 columns: two parts side by side pack 64 + 800, one above the other 32 + 1600.
-        let whole = Rectangle { tiles: 0..11, panels: 0..100 };
-        assert_eq!(whole.cut(2, (6, 16))[0], Rectangle { tiles: 0..11, panels: 0..50 });
-        let tall = Rectangle { tiles: 0..200, panels: 0..4 };
-        assert_eq!(tall.cut(2, (6, 16))[1], Rectangle { tiles: 100..200, panels: 0..4 });
-    }
 }

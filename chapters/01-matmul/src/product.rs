@@ -10,7 +10,7 @@
 //! - `vectors`: rung 5 and 6, which do not pack what can be read where it lies and leave small products to one thread;
 //!   `kernel` and `pack` are its two halves.
 //! - `tiled`: rung 7 for the same matrices.
-//! - [`team`]: threads that wait for work, because waking one takes as long as a small product; `workspace`: memory
+//! - [`team`]: threads that wait for work, because waking one takes as long as a small product; [`workspace`]: memory
 //!   that is allocated once.
 
 pub mod error;
@@ -23,4 +23,4 @@ pub mod team;
 mod tiled;
 mod vectors;
 pub mod view;
-mod workspace;
+pub mod workspace;

@@ -32,8 +32,9 @@ pub fn read_bandwidth(plan: Plan, bytes: usize) -> Samples {
 /// Sums that run side by side: enough that reading is what takes the time.
 const LANES: usize = 64;
 
-/// The sum of `numbers`, whose length is a multiple of [`LANES`].
-fn total(numbers: &[f32]) -> f32 {
+/// The sum of `numbers`, whose length is a multiple of 64.
+#[inline]
+pub fn total(numbers: &[f32]) -> f32 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: this CPU has AVX2.
@@ -49,9 +50,10 @@ fn total_avx2(numbers: &[f32]) -> f32 {
     total_in_lanes(numbers)
 }
 
+/// The same on any CPU.
 #[inline(always)]
 #[allow(clippy::inline_always)] // Or it is compiled once, without AVX2.
-fn total_in_lanes(numbers: &[f32]) -> f32 {
+pub fn total_in_lanes(numbers: &[f32]) -> f32 {
     let mut sums = [0.0; LANES];
     for chunk in numbers.as_chunks::<LANES>().0 {
         for (sum, x) in sums.iter_mut().zip(chunk) {
@@ -59,34 +61,4 @@ fn total_in_lanes(numbers: &[f32]) -> f32 {
         }
     }
     sums.iter().sum()
-}
-
-#[cfg(test)]
-#[allow(clippy::float_cmp)] // The numbers are chosen so that nothing rounds.
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bound_is_the_lower_of_the_two() {
-        assert_eq!(bound(1.0, 100.0, 10.0), 10.0);
-        assert_eq!(bound(10.0, 100.0, 10.0), 100.0);
-        assert_eq!(bound(100.0, 100.0, 10.0), 100.0);
-    }
-
-    #[test]
-    fn every_number_is_read() {
-        // Small whole numbers: no order of adding rounds.
-        let numbers: Vec<f32> = (0..512).map(|i| (i % 7) as f32).collect();
-        let expected: i32 = (0..512).map(|i| i % 7).sum();
-        assert_eq!(total(&numbers), expected as f32);
-        assert_eq!(total_in_lanes(&numbers), expected as f32);
-    }
-
-    #[test]
-    fn bandwidth_is_a_rate() {
-        let samples = read_bandwidth(Plan::times(3), 16 << 10);
-        assert_eq!(samples.0.len(), 3);
-        // No machine that runs this reads slower than 10 MB/s or faster than 100 TB/s.
-        assert!(samples.0.iter().all(|&rate| (1e7..1e14).contains(&rate)), "{samples:?}");
-    }
 }

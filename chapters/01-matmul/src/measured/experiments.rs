@@ -19,7 +19,7 @@ use std::{hint::black_box, sync::OnceLock, thread, time::Duration};
 
 lab::keys! {
     /// Rates of the three loops over arrays in the first-level cache.
-    VECTORISE: measured "matmul.vectorise", FlopsPerSecond, ["loop"];
+    pub VECTORISE: measured "matmul.vectorise", FlopsPerSecond, ["loop"];
     /// Over the rate of one running sum.
     VECTORISE_SPEEDUP: measured "matmul.vectorise.speedup", Ratio, ["loop"];
     /// Rates of the rungs.
@@ -29,7 +29,7 @@ lab::keys! {
     /// The fastest rung over the first.
     pub TOTAL: measured "matmul.ladder.total", Ratio, ["n", "inputs"];
     /// Rates at the ladder's size and at a size beside it.
-    NEARBY: measured "matmul.nearby", FlopsPerSecond, ["n", "rung"];
+    pub NEARBY: measured "matmul.nearby", FlopsPerSecond, ["n", "rung"];
     /// Over the first rung at the same size.
     NEARBY_SPEEDUP: measured "matmul.nearby.speedup", Ratio, ["n", "rung"];
     /// Rates of the rungs that the simulator counts.
@@ -39,7 +39,7 @@ lab::keys! {
     /// The rate of one core's FMAs, in the same run.
     pub PEAK: measured "matmul.roofline.peak", FlopsPerSecond, [];
     /// Rates on square products.
-    SIZES: measured "matmul.sizes", FlopsPerSecond, ["n", "threads", "who"];
+    pub SIZES: measured "matmul.sizes", FlopsPerSecond, ["n", "threads", "who"];
     /// This crate over the better library of each round.
     SIZES_RATIO: measured "matmul.sizes.ratio", Ratio, ["n", "threads"];
     /// Rates on the products of a training step.
@@ -47,7 +47,7 @@ lab::keys! {
     /// This crate over the better library of each round.
     pub SHAPES_RATIO: measured "matmul.shapes.ratio", Ratio, ["batch", "layer", "pass", "threads"];
     /// All threads over one.
-    SCALING: measured "matmul.scaling", Ratio, ["n"];
+    pub SCALING: measured "matmul.scaling", Ratio, ["n"];
     /// How many threads these are.
     SCALING_THREADS: counted "matmul.scaling.threads", Count, [];
     /// Rates of products with inputs in bf16.
@@ -60,10 +60,10 @@ lab::keys! {
     pub BF16_ERROR: measured "matmul.bf16.error", Number, ["inputs"];
 }
 /// Loads, stores, and lines fetched into each level.
-const MISSES: Key =
+pub const MISSES: Key =
     Key::new(Kind::Simulated, "matmul.misses", Unit::Count, &["n", "rung", "event"]);
 /// Over the multiply-adds of the product.
-const PER_STEP: Key =
+pub const PER_STEP: Key =
     Key::new(Kind::Simulated, "matmul.misses.per_step", Unit::Number, &["n", "rung", "event"]);
 /// Their operations for each byte that the first-level cache fetches.
 pub const INTENSITY: Key =
@@ -126,8 +126,11 @@ fn plan(budget: Budget, quick_ms: u64, full_ms: u64, min_samples: usize) -> Plan
     }
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
-fn vectorise(r: &mut Recorder) -> Result<()> {
+/// The three loops of [`sums`].
+///
+/// # Errors
+/// None; it is the form of every experiment.
+pub fn vectorise(r: &mut Recorder) -> Result<()> {
     const TIMES: usize = 64;
     let (x, mut y) = (numbers(SUM_LEN, 1), numbers(SUM_LEN, 2));
     let mut rate = |name: &str, work: &mut dyn FnMut()| {
@@ -166,8 +169,11 @@ fn counted(n: usize) -> [(Pattern, Counts); 4] {
     if n == MISSES_N { *COUNTED.get_or_init(count) } else { count() }
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
-fn misses(r: &mut Recorder, n: usize) -> Result<()> {
+/// What each order of the loops fetches, on n×n matrices.
+///
+/// # Errors
+/// None; it is the form of every experiment.
+pub fn misses(r: &mut Recorder, n: usize) -> Result<()> {
     let steps = (n as f64).powi(3);
     r.note_at(MISSES.at(&[("n", &n)]));
     for (pattern, counts) in counted(n) {
@@ -206,8 +212,11 @@ fn limit(rung: &Rung) -> Limit {
     unit(rung.key).peak(cores(rung.parallel))
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
-fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
+/// Every rung on n×n matrices.
+///
+/// # Errors
+/// None; it is the form of every experiment.
+pub fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
     let (a, b, mut c) = (numbers(n * n, 1), numbers(n * n, 2), vec![0.0; n * n]);
     let mut rates: Vec<f64> = Vec::new();
     for rung in ladder() {
@@ -268,7 +277,11 @@ fn nearby_rungs() -> Vec<Rung> {
     rungs
 }
 
-fn nearby(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
+/// Rungs on sizes side by side.
+///
+/// # Errors
+/// A product's.
+pub fn nearby(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
     let rungs = nearby_rungs();
     for &n in sizes {
         // As for the ladder: some rows say what all of them do.
@@ -297,8 +310,11 @@ fn nearby(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
     Ok(())
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the form of every experiment")]
-fn roofs(r: &mut Recorder, n: usize) -> Result<()> {
+/// Bandwidth and peak, and the rungs under them, on n×n matrices.
+///
+/// # Errors
+/// None; it is the form of every experiment.
+pub fn roofs(r: &mut Recorder, n: usize) -> Result<()> {
     let shape = Shape::square(n);
     let measuring = plan(r.budget, 150, 1000, 5);
     let limit = peak::fma_f32(1);
@@ -330,7 +346,7 @@ fn roofs(r: &mut Recorder, n: usize) -> Result<()> {
 }
 
 /// One product: all contenders get the same operands and a C of their own.
-struct Contest {
+pub struct Contest {
     shape: Shape,
     a: Vec<f32>,
     b: Vec<f32>,
@@ -340,12 +356,17 @@ struct Contest {
 }
 
 impl Contest {
-    fn new(shape: Shape, transposed: (bool, bool), all_threads: bool) -> Self {
+    /// On numbers at random.
+    pub fn new(shape: Shape, transposed: (bool, bool), all_threads: bool) -> Self {
         let (a, b) = (numbers(shape.m * shape.k, 1), numbers(shape.k * shape.n, 2));
         Self { shape, a, b, transposed, all_threads }
     }
 
-    fn operands(&self) -> crate::Result<(MatRef<'_, f32>, MatRef<'_, f32>)> {
+    /// A and B, as a product takes them.
+    ///
+    /// # Errors
+    /// If they do not fit the shape.
+    pub fn operands(&self) -> crate::Result<(MatRef<'_, f32>, MatRef<'_, f32>)> {
         let Shape { m, k, n } = self.shape;
         let a = if self.transposed.0 {
             MatRef::new(&self.a, k, m)?.t()
@@ -417,7 +438,11 @@ fn cores(all: bool) -> usize {
     if all { parallel::available() } else { 1 }
 }
 
-fn sizes(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
+/// This crate and its peers, by size.
+///
+/// # Errors
+/// A product's.
+pub fn sizes(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
     for &n in sizes {
         for (threads, all) in THREADS {
             let product = Contest::new(Shape::square(n), (false, false), all);
@@ -429,7 +454,11 @@ fn sizes(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
     Ok(())
 }
 
-fn shapes(r: &mut Recorder, batches: &[usize], layers: &[(usize, usize)]) -> Result<()> {
+/// This crate and its peers on the products of layers, by batch.
+///
+/// # Errors
+/// A product's.
+pub fn shapes(r: &mut Recorder, batches: &[usize], layers: &[(usize, usize)]) -> Result<()> {
     for &batch in batches {
         for &(inputs, outputs) in layers {
             // Y = X·W, then from G, the gradient of Y: that of W is Xᵀ·G, that of X is G·Wᵀ.
@@ -457,7 +486,11 @@ fn shapes(r: &mut Recorder, batches: &[usize], layers: &[(usize, usize)]) -> Res
     Ok(())
 }
 
-fn scaling(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
+/// All threads against one, by size.
+///
+/// # Errors
+/// A product's.
+pub fn scaling(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
     r.record(SCALING_THREADS.at(&[]), Samples::one(parallel::available() as f64));
     for &n in sizes {
         let gain = SCALING.at(&[("n", &n)]);
@@ -482,7 +515,11 @@ fn scaling(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
     Ok(())
 }
 
-fn half_precision(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
+/// Products of bf16 and what they cost in digits, by size.
+///
+/// # Errors
+/// A product's.
+pub fn half_precision(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
     // The rounded numbers as f32 in vectors, which every CPU can do, and the matrix unit.
     for (path, unit) in
         [("vectors", Multiplier::Vectors(Level::best())), ("amx", Multiplier::Tiles)]
@@ -510,7 +547,11 @@ fn half_precision(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
     Ok(errors(r)?)
 }
 
-fn pairs(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
+/// Ways to multiply bf16, by size.
+///
+/// # Errors
+/// A product's.
+pub fn pairs(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
     let unit = Multiplier::Pairs;
     for &n in sizes {
         for (threads, all) in THREADS {
@@ -558,71 +599,4 @@ fn errors(r: &mut Recorder) -> crate::Result<()> {
         r.record(BF16_ERROR.at(&[("inputs", &inputs)]), Samples::one(error));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lab::{record::Value, testing};
-
-    /// What an experiment leaves when its work is done by `run`, on small sizes.
-    fn values(key: Key, run: fn(&mut Recorder) -> Result<()>) -> Vec<Value> {
-        let experiment = testing::experiment(crate::chapter(), key.name);
-        let values = testing::run(&Experiment { run, ..experiment }).values;
-        for value in &values {
-            assert!(value.median.is_finite() && value.median > 0.0, "{value:?}");
-            if let Some(limit) = &value.limit {
-                assert!(limit.value > 0.0, "{value:?}");
-            }
-        }
-        values
-    }
-
-    #[test]
-    fn experiments_leave_what_they_declare() {
-        values(VECTORISE, vectorise);
-        values(MISSES, |r| misses(r, 16));
-        values(LADDER, |r| rungs(r, 64));
-        values(NEARBY, |r| nearby(r, &[8, 16]));
-        values(ROOFLINE, |r| roofs(r, 64));
-        values(SIZES, |r| sizes(r, &[16]));
-        values(SHAPES, |r| shapes(r, &[4], &[(6, 5)]));
-        values(SCALING, |r| scaling(r, &[16]));
-        values(BF16, |r| half_precision(r, &[16]));
-        values(PAIRS, |r| pairs(r, &[16]));
-    }
-
-    #[test]
-    fn naive_counts_two_loads_for_each_step() {
-        let values = values(MISSES, |r| misses(r, 16));
-        let loads = values.iter().find(|value| {
-            value.key == PER_STEP.name
-                && value.params["rung"] == "naive"
-                && value.params["event"] == "loads"
-        });
-        assert_eq!(loads.map(|value| value.median), Some(2.0));
-    }
-
-    #[test]
-    fn bf16_inputs_cost_digits() {
-        let values = values(BF16, |r| half_precision(r, &[16]));
-        let error = |inputs: &str| {
-            values
-                .iter()
-                .find(|v| v.key == BF16_ERROR.name && v.params["inputs"] == inputs)
-                .map_or(f64::NAN, |v| v.median)
-        };
-        // Rounding is off by at most 2⁻⁸ in bf16 and 2⁻²⁴ in f32.
-        assert!((1e-4..1e-2).contains(&error("bf16")), "{}", error("bf16"));
-        assert!(error("f32") < 1e-5, "{}", error("f32"));
-    }
-
-    #[test]
-    fn contest_uses_transposed_operands() -> crate::Result<()> {
-        let contest = Contest::new(Shape::new(2, 3, 4), (true, true), false);
-        let (a, b) = contest.operands()?;
-        assert_eq!((a.rows(), a.cols(), b.rows(), b.cols()), (2, 3, 3, 4));
-        assert_eq!((a.row_stride(), b.row_stride()), (1, 1));
-        Ok(())
-    }
 }

@@ -35,11 +35,16 @@ fn rate_axis() -> Axis {
     Axis::new("rate (GFLOP/s)", Scale::Log)
 }
 
-fn rate(rung: &Rung) -> Quantity {
+/// What the ladder's figure shows of a rung.
+pub fn rate(rung: &Rung) -> Quantity {
     LADDER.at(&[("n", &LADDER_N), ("rung", &rung.key)])
 }
 
-fn draw_ladder(records: &Records) -> Result<Drawing> {
+/// Every rung's rate, and why some have none.
+///
+/// # Errors
+/// If a record is missing.
+pub fn draw_ladder(records: &Records) -> Result<Drawing> {
     let rungs = ladder();
     let total = |inputs: &str| records.text(TOTAL.at(&[("n", &LADDER_N), ("inputs", &inputs)]));
     let rounding = total("bf16").map_or_else(
@@ -134,32 +139,4 @@ fn table_shapes(records: &Records) -> Result<TableData> {
         });
     }
     grid.column("ratio", |ratio| ratio.text()).table(records, caption)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lab::testing;
-
-    #[test]
-    fn figures_and_tables_are_made_from_records() {
-        testing::are_drawn_in_the_book(&crate::chapter());
-    }
-
-    #[test]
-    fn ladder_shows_skipped_rungs_with_their_reason() -> Result<()> {
-        // A machine without AVX-512 and AMX.
-        let records = Records::load(&testing::book("records/epyc-2core"))?;
-        let drawing = draw_ladder(&records)?;
-        assert!(!drawing.alt.contains("AMX") && !drawing.alt.contains("NaN"), "{}", drawing.alt);
-        for rung in ladder() {
-            let (text, what) = match records.get(rate(&rung)) {
-                Err(Error::Skipped { why, .. }) => (&drawing.caption, why),
-                found => (&drawing.alt, format!("{}: {}", rung.name, found?.text())),
-            };
-            assert!(text.contains(&what), "{what}: {text}");
-        }
-        assert!(drawing.caption.contains("Rungs without a bar: "), "{}", drawing.caption);
-        Ok(())
-    }
 }

@@ -11,7 +11,7 @@ use std::arch::x86_64::{__m512, __m512bh, _mm512_dpbf16_ps};
 /// 16 words of two bf16, or 16 sums.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct Hardware(__m512);
+pub struct Hardware(__m512);
 
 // SAFETY: a register of AVX-512; the instruction is that of AVX512-BF16, which the trait asks its callers to have checked.
 unsafe impl Vector for Hardware {

@@ -13,7 +13,7 @@ use std::{
 };
 
 /// How long a thread stays awake after its last task.
-const AWAKE: Duration = Duration::from_micros(100);
+pub const AWAKE: Duration = Duration::from_micros(100);
 
 /// The most threads that are ever started.
 const MOST: usize = 1024;
@@ -76,7 +76,7 @@ pub fn share<T: Send>(parts: impl IntoIterator<Item = T>, work: impl Fn(&mut T) 
 ///
 /// # Panics
 /// When a call panics, after all have ended.
-fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) {
+pub fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) {
     let mut started = match TURN.try_lock() {
         Ok(started) if parts > 1 && parts < usize::from(u16::MAX) => started,
         _ => return (0..parts).for_each(work),
@@ -190,61 +190,5 @@ impl Team {
             bed = self.wake.wait(bed).unwrap_or_else(PoisonError::into_inner);
         }
         self.asleep.fetch_sub(1, SeqCst);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{AWAKE, run};
-    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-
-    #[test]
-    fn each_part_is_done_once() {
-        for parts in [0, 1, 2, 3, 8, 50] {
-            for round in 0..200 {
-                let done: Vec<AtomicUsize> = (0..parts).map(|_| AtomicUsize::new(0)).collect();
-                run(parts, &|part| {
-                    done[part].fetch_add(1, SeqCst);
-                });
-                assert!(
-                    done.iter().all(|times| times.load(SeqCst) == 1),
-                    "{parts} parts, round {round}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn threads_that_sleep_are_woken() {
-        for _ in 0..5 {
-            let done = AtomicUsize::new(0);
-            run(3, &|_| {
-                done.fetch_add(1, SeqCst);
-            });
-            assert_eq!(done.load(SeqCst), 3);
-            std::thread::sleep(AWAKE * 20);
-        }
-    }
-
-    #[test]
-    fn a_task_within_a_task_is_done_by_its_thread() {
-        let done = AtomicUsize::new(0);
-        run(4, &|_| {
-            run(5, &|_| {
-                done.fetch_add(1, SeqCst);
-            });
-        });
-        assert_eq!(done.load(SeqCst), 20);
-    }
-
-    #[test]
-    fn a_panic_reaches_the_caller_and_the_team_goes_on() {
-        let panicked = std::panic::catch_unwind(|| run(4, &|part| assert_ne!(part, 2, "part two")));
-        assert!(panicked.is_err());
-        let done = AtomicUsize::new(0);
-        run(4, &|_| {
-            done.fetch_add(1, SeqCst);
-        });
-        assert_eq!(done.load(SeqCst), 4);
     }
 }

@@ -8,11 +8,11 @@ use std::{
 };
 
 /// A page: a packed block that starts on one crosses as few of them as it can.
-const ALIGN: usize = 4096;
+pub const ALIGN: usize = 4096;
 
 /// Uninitialised bytes that start on a page.
 #[derive(Debug, Default)]
-pub(crate) struct Buffer(Option<(NonNull<u8>, Layout)>);
+pub struct Buffer(Option<(NonNull<u8>, Layout)>);
 
 // SAFETY: a buffer owns its bytes alone.
 unsafe impl Send for Buffer {}
@@ -49,7 +49,7 @@ impl Drop for Buffer {
 
 /// Two buffers: one for blocks of A, one for blocks of B.
 #[derive(Debug, Default)]
-pub(crate) struct Workspace {
+pub struct Workspace {
     /// For blocks of A.
     pub a: Buffer,
     /// For blocks of B.
@@ -61,37 +61,9 @@ thread_local! {
 }
 
 /// Lends this thread's workspace to `work`.
-pub(crate) fn with<R>(work: impl FnOnce(&mut Workspace) -> R) -> R {
+pub fn with<R>(work: impl FnOnce(&mut Workspace) -> R) -> R {
     let mut mine = MINE.take();
     let result = work(&mut mine);
     MINE.set(mine);
     result
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{ALIGN, Buffer, with};
-
-    #[test]
-    fn a_buffer_grows_and_stays_on_a_page() {
-        let mut buffer = Buffer::default();
-        let first = buffer.at_least(10_000);
-        assert_eq!(first as usize % ALIGN, 0);
-        assert_eq!(buffer.at_least(10), first);
-        let larger = buffer.at_least(1_000_000);
-        assert_eq!(larger as usize % ALIGN, 0);
-        // SAFETY: the buffer has a million bytes.
-        unsafe {
-            larger.add(999_999).write(7);
-            assert_eq!(buffer.at_least(999_999).add(999_999).read(), 7);
-        }
-    }
-
-    #[test]
-    fn a_thread_gets_its_memory_again() {
-        let first = with(|space| space.a.at_least(5000));
-        assert_eq!(with(|space| space.a.at_least(4000)), first);
-        let other = std::thread::spawn(|| with(|space| space.a.at_least(5000)) as usize);
-        assert_ne!(other.join().ok(), Some(first as usize));
-    }
 }

@@ -1,0 +1,2 @@
+mod experiments;
+mod figures;

@@ -1,0 +1,2 @@
+mod team;
+mod workspace;
