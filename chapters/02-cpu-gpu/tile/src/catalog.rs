@@ -3,14 +3,25 @@
 
 use std::fmt;
 
+/// What a tensor consists of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Element {
+    /// Single precision.
+    F32,
+    /// The upper half of an f32.
+    Bf16,
+    /// Labels.
+    I32,
+}
+
 /// A tensor that a kernel takes.
 pub struct Argument {
     /// The parameter's name in the kernel.
     pub name: &'static str,
     /// Its sizes, the last of which lies together in memory.
     pub shape: Vec<usize>,
-    /// Of an element.
-    pub bytes: usize,
+    /// What it consists of.
+    pub element: Element,
     /// What one program owns of an output; inputs are read whole.
     pub tile: Option<Vec<usize>>,
 }
@@ -76,19 +87,19 @@ impl Kernel {
             word.parse().map_err(|_| format!("{name}: `{word}` is no number"))
         };
         let element = || match generics.first() {
-            Some(&"f32") => Ok(4),
-            Some(&"bf16") => Ok(2),
+            Some(&"f32") => Ok(Element::F32),
+            Some(&"bf16") => Ok(Element::Bf16),
             _ => Err(format!("{name} begins with a type, f32 or bf16")),
         };
-        let input = |name, shape: &[usize], bytes| Argument {
+        let input = |name, shape: &[usize], element| Argument {
             name,
             shape: shape.to_vec(),
-            bytes,
+            element,
             tile: None,
         };
-        let output = |name, shape: &[usize], bytes, tile: &[usize]| Argument {
+        let output = |name, shape: &[usize], element, tile: &[usize]| Argument {
             tile: Some(tile.to_vec()),
-            ..input(name, shape, bytes)
+            ..input(name, shape, element)
         };
         let [m, n, k] = sizes;
         let (module, name, count, arguments) = match name {
@@ -99,80 +110,92 @@ impl Kernel {
                     "product_tn" => ("product_tn", [k, m], [k, n]),
                     _ => ("product_tt", [k, m], [n, k]),
                 };
-                let (bytes, tile) = (element()?, [number(1)?, number(2)?]);
+                let (element, tile) = (element()?, [number(1)?, number(2)?]);
                 number(3)?;
-                let c = output("c", &[m, n], 4, &tile);
-                ("products", name, 4, vec![c, input("a", &a, bytes), input("b", &b, bytes)])
+                let c = output("c", &[m, n], Element::F32, &tile);
+                ("products", name, 4, vec![c, input("a", &a, element), input("b", &b, element)])
             }
             "linear" => {
                 let (tile, _, _) = ([number(0)?, number(1)?], number(2)?, number(3)?);
-                let outputs = ["y", "before"].map(|name| output(name, &[m, n], 2, &tile));
-                let inputs =
-                    [input("x", &[m, k], 2), input("w", &[n, k], 2), input("bias", &[n], 2)];
+                let outputs =
+                    ["y", "before"].map(|name| output(name, &[m, n], Element::Bf16, &tile));
+                let inputs = [
+                    input("x", &[m, k], Element::Bf16),
+                    input("w", &[n, k], Element::Bf16),
+                    input("bias", &[n], Element::Bf16),
+                ];
                 ("products", "linear", 4, outputs.into_iter().chain(inputs).collect())
             }
             "cross_entropy" => {
                 let (height, _, columns) = (number(0)?, number(1)?, number(2)?);
                 let arguments = vec![
-                    output("loss", &[m], 4, &[height]),
-                    output("gradient", &[m, columns], 2, &[height, columns]),
-                    input("logits", &[m, columns], 2),
-                    input("labels", &[m], 4),
+                    output("loss", &[m], Element::F32, &[height]),
+                    output("gradient", &[m, columns], Element::Bf16, &[height, columns]),
+                    input("logits", &[m, columns], Element::Bf16),
+                    input("labels", &[m], Element::I32),
                 ];
                 ("rows", "cross_entropy", 3, arguments)
             }
             "rms_norm" => {
                 let tile = [number(0)?, number(1)?];
                 let arguments = vec![
-                    output("y", &[m, n], 2, &tile),
-                    output("factor", &[m], 4, &tile[..1]),
-                    input("x", &[m, n], 2),
-                    input("gain", &[n], 4),
+                    output("y", &[m, n], Element::Bf16, &tile),
+                    output("factor", &[m], Element::F32, &tile[..1]),
+                    input("x", &[m, n], Element::Bf16),
+                    input("gain", &[n], Element::F32),
                 ];
                 ("rows", "rms_norm", 2, arguments)
             }
             "rms_norm_backward" => {
                 let tile = [number(0)?, number(1)?];
                 let arguments = vec![
-                    output("dx", &[m, n], 2, &tile),
-                    output("dgain_part", &[m.div_ceil(tile[0]), n], 4, &[1, tile[1]]),
-                    input("x", &[m, n], 2),
-                    input("gain", &[n], 4),
-                    input("factor", &[m], 4),
-                    input("dy", &[m, n], 2),
+                    output("dx", &[m, n], Element::Bf16, &tile),
+                    output("dgain_part", &[m.div_ceil(tile[0]), n], Element::F32, &[1, tile[1]]),
+                    input("x", &[m, n], Element::Bf16),
+                    input("gain", &[n], Element::F32),
+                    input("factor", &[m], Element::F32),
+                    input("dy", &[m, n], Element::Bf16),
                 ];
                 ("rows", "rms_norm_backward", 2, arguments)
             }
             "column_sums" => {
                 let (_, width) = (number(0)?, number(1)?);
-                let arguments = vec![output("sums", &[n], 4, &[width]), input("x", &[m, n], 4)];
+                let arguments = vec![
+                    output("sums", &[n], Element::F32, &[width]),
+                    input("x", &[m, n], Element::F32),
+                ];
                 ("rows", "column_sums", 2, arguments)
             }
             "attention" => {
                 let (height, _, d) = (number(0)?, number(1)?, number(2)?);
                 let mut arguments = vec![
-                    output("out", &[m, n, d], 2, &[1, height, d]),
-                    output("log_sums", &[m, n], 4, &[1, height]),
+                    output("out", &[m, n, d], Element::Bf16, &[1, height, d]),
+                    output("log_sums", &[m, n], Element::F32, &[1, height]),
                 ];
-                arguments.extend(["q", "k", "v"].map(|name| input(name, &[m, n, d], 2)));
+                arguments
+                    .extend(["q", "k", "v"].map(|name| input(name, &[m, n, d], Element::Bf16)));
                 ("attention", "attention", 3, arguments)
             }
             "attention_dots" => {
                 let (height, d) = (number(0)?, number(1)?);
-                let mut arguments = vec![output("dots", &[m, n], 4, &[1, height])];
-                arguments.extend(["out", "dout"].map(|name| input(name, &[m, n, d], 2)));
+                let mut arguments = vec![output("dots", &[m, n], Element::F32, &[1, height])];
+                arguments
+                    .extend(["out", "dout"].map(|name| input(name, &[m, n, d], Element::Bf16)));
                 ("attention", "attention_dots", 2, arguments)
             }
             "attention_dkdv" | "attention_dq" => {
                 let (height, width, d) = (number(0)?, number(1)?, number(2)?);
-                let gradient = |name, rows| output(name, &[m, n, d], 2, &[1, rows, d]);
+                let gradient = |name, rows| output(name, &[m, n, d], Element::Bf16, &[1, rows, d]);
                 let (name, mut arguments) = if name == "attention_dq" {
                     ("attention_dq", vec![gradient("dq", height)])
                 } else {
                     ("attention_dkdv", vec![gradient("dk", width), gradient("dv", width)])
                 };
-                arguments.extend(["q", "k", "v", "dout"].map(|name| input(name, &[m, n, d], 2)));
-                arguments.extend(["log_sums", "dots"].map(|name| input(name, &[m, n], 4)));
+                arguments.extend(
+                    ["q", "k", "v", "dout"].map(|name| input(name, &[m, n, d], Element::Bf16)),
+                );
+                arguments
+                    .extend(["log_sums", "dots"].map(|name| input(name, &[m, n], Element::F32)));
                 ("attention", name, 3, arguments)
             }
             _ => {

@@ -1,9 +1,9 @@
-//! With a card: every kernel against `f64`, for sizes that fit no tile as well. Outputs are NaN before, so that a number
-//! that was not written is found, and one that is NaN is wrong.
+//! Every kernel against `f64`, for sizes that fit no tile as well: on a card, or one line after the other in the
+//! interpreter. Outputs are NaN before, so that a number that was not written is found, and one that is NaN is wrong.
 
 use crate::{
     catalog::{Kernel, tile_for},
-    library::{self, Card, OnCard, Result, To, bf16},
+    library::{Result, bf16},
     reference::{self, Near},
 };
 
@@ -16,10 +16,6 @@ pub fn numbers(count: usize, seed: u64) -> Vec<f32> {
         bf16::from_f32((state >> 40) as f32 / (1 << 23) as f32 - 1.0).to_f32()
     };
     std::iter::repeat_with(next).take(count).collect()
-}
-
-fn short(values: &[f32]) -> Vec<bf16> {
-    values.iter().map(|value| bf16::from_f32(*value)).collect()
 }
 
 fn wide(values: &[f32]) -> Vec<f64> {
@@ -50,49 +46,49 @@ pub fn compare(what: &str, got: &[f64], right: &[Near]) -> Result<()> {
     }
 }
 
-/// Numbers on the card in bf16, and as they are.
-struct Both {
-    host: Vec<f64>,
-    card: OnCard<bf16>,
-}
+/// What runs a kernel: its inputs, and the scalar that some take, and the outputs that it makes.
+pub type Launch<'m> = dyn Fn(&Kernel, &[Vec<f32>], Option<f32>) -> Result<Vec<Vec<f32>>> + 'm;
 
-/// What a check needs: the card, and where launches go.
-struct Checker<'c> {
-    card: &'c Card,
-    to: To<'c>,
+/// A machine, and the numbers that it is given.
+pub struct Checker<'m> {
+    launch: &'m Launch<'m>,
+    target: &'m str,
     seed: u64,
 }
 
-impl Checker<'_> {
-    fn random(&mut self, shape: &[usize]) -> Result<Both> {
+impl<'m> Checker<'m> {
+    /// For what runs kernels of a generation.
+    pub fn new(target: &'m str, launch: &'m Launch<'m>) -> Self {
+        Self { launch, target, seed: 0 }
+    }
+
+    fn random(&mut self, count: usize) -> Vec<f32> {
         self.seed += 1;
-        let values = numbers(shape.iter().product(), self.seed);
-        Ok(Both { host: wide(&values), card: self.card.put(short(&values), shape)? })
+        numbers(count, self.seed)
     }
 
-    fn random_f32(&mut self, shape: &[usize]) -> Result<(Vec<f64>, OnCard<f32>)> {
-        self.seed += 1;
-        let values = numbers(shape.iter().product(), self.seed);
-        Ok((wide(&values), self.card.put(values, shape)?))
+    /// Launches, and compares each output with what is right.
+    fn compare(
+        &self,
+        kernel: &Kernel,
+        inputs: &[Vec<f32>],
+        scalar: Option<f32>,
+        right: &[&[Near]],
+    ) -> Result<Vec<Vec<f32>>> {
+        let outputs = (self.launch)(kernel, inputs, scalar)?;
+        for ((argument, output), right) in kernel.arguments.iter().zip(&outputs).zip(right) {
+            let what = format!("{kernel}, {} of {:?}", argument.name, argument.shape);
+            compare(&what, &wide(output), right)?;
+        }
+        Ok(outputs)
     }
 
-    fn unwritten(&self, shape: &[usize]) -> Result<OnCard<bf16>> {
-        self.card.put(vec![bf16::NAN; shape.iter().product()], shape)
-    }
-
-    fn unwritten_f32(&self, shape: &[usize]) -> Result<OnCard<f32>> {
-        self.card.put(vec![f32::NAN; shape.iter().product()], shape)
-    }
-
-    fn read(&self, from: &OnCard<bf16>) -> Result<Vec<f64>> {
-        Ok(self.card.get(from)?.into_iter().map(bf16::to_f64).collect())
-    }
-
-    fn read_f32(&self, from: &OnCard<f32>) -> Result<Vec<f64>> {
-        Ok(wide(&self.card.get(from)?))
-    }
-
-    fn products(&mut self, sizes: [usize; 3]) -> Result<()> {
+    /// All layouts, in f32 and bf16.
+    ///
+    /// # Errors
+    /// As all of these: if a number is wrong, or a launch fails.
+    pub fn products(&mut self, sizes: [usize; 3]) -> Result<()> {
+        let [m, n, k] = sizes;
         let layouts = [
             ("product", [false, false]),
             ("product_nt", [false, true]),
@@ -101,131 +97,108 @@ impl Checker<'_> {
         ];
         for (name, turned) in layouts {
             for element in ["f32", "bf16"] {
-                let tile = tile_for(&self.card.target, element).map(|size| size.to_string());
-                let generics = [element, &tile[0], &tile[1], &tile[2]];
-                let kernel = Kernel::new(name, &generics, sizes)?;
-                let [c, a, b] = &kernel.arguments[..] else { continue };
-                let mut out = self.unwritten_f32(&c.shape)?;
-                let (a_host, b_host);
-                if element == "f32" {
-                    let (a, b) = (self.random_f32(&a.shape)?, self.random_f32(&b.shape)?);
-                    library::product(self.to, &kernel, &mut out, &a.1, &b.1)?;
-                    (a_host, b_host) = (a.0, b.0);
-                } else {
-                    let (a, b) = (self.random(&a.shape)?, self.random(&b.shape)?);
-                    library::product(self.to, &kernel, &mut out, &a.card, &b.card)?;
-                    (a_host, b_host) = (a.host, b.host);
-                }
-                let right = reference::product(&a_host, &b_host, sizes, turned);
-                compare(&format!("{kernel}, {sizes:?}"), &self.read_f32(&out)?, &right)?;
+                let tile = tile_for(self.target, element).map(|size| size.to_string());
+                let kernel = Kernel::new(name, &[element, &tile[0], &tile[1], &tile[2]], sizes)?;
+                let inputs = [self.random(m * k), self.random(k * n)];
+                let [a, b] = inputs.each_ref().map(|input| wide(input));
+                let right = reference::product(&a, &b, sizes, turned);
+                self.compare(&kernel, &inputs, None, &[&right])?;
             }
         }
         Ok(())
     }
 
-    fn linear(&mut self, sizes: [usize; 3]) -> Result<()> {
+    /// A layer with each activation.
+    ///
+    /// # Errors
+    /// If a number is wrong.
+    pub fn linear(&mut self, sizes: [usize; 3]) -> Result<()> {
         let [m, n, k] = sizes;
-        let tile = tile_for(&self.card.target, "bf16").map(|size| size.to_string());
+        let tile = tile_for(self.target, "bf16").map(|size| size.to_string());
         for gelu in ["0", "1"] {
             let kernel = Kernel::new("linear", &[&tile[0], &tile[1], &tile[2], gelu], sizes)?;
-            let (mut y, mut before) = (self.unwritten(&[m, n])?, self.unwritten(&[m, n])?);
-            let (x, w, bias) = (self.random(&[m, k])?, self.random(&[n, k])?, self.random(&[n])?);
-            let inputs = [&x.card, &w.card, &bias.card];
-            library::linear(self.to, &kernel, [&mut y, &mut before], inputs)?;
-            let right = reference::linear([&x.host, &w.host, &bias.host], sizes, gelu == "1");
-            compare(&format!("{kernel}, {sizes:?}"), &self.read(&y)?, &right.0)?;
-            compare(&format!("{kernel}, {sizes:?}, before"), &self.read(&before)?, &right.1)?;
+            let inputs = [self.random(m * k), self.random(n * k), self.random(n)];
+            let [x, w, bias] = inputs.each_ref().map(|input| wide(input));
+            let (y, before) = reference::linear([&x, &w, &bias], sizes, gelu == "1");
+            self.compare(&kernel, &inputs, None, &[&y, &before])?;
         }
         Ok(())
     }
 
-    fn cross_entropy(&mut self, rows: usize, columns: usize) -> Result<()> {
-        let kernel =
-            Kernel::new("cross_entropy", &["4", "1024", &columns.to_string()], [rows, 0, 0])?;
-        let (mut loss, mut gradient) =
-            (self.unwritten_f32(&[rows])?, self.unwritten(&[rows, columns])?);
-        let logits = self.random(&[rows, columns])?;
-        // The first label is the last column, and the last row's is the first.
+    /// Losses of rows of logits, and the gradient.
+    ///
+    /// # Errors
+    /// If a number is wrong.
+    pub fn cross_entropy(&mut self, [rows, columns]: [usize; 2]) -> Result<()> {
+        let generics = ["4", "1024", &columns.to_string()];
+        let kernel = Kernel::new("cross_entropy", &generics, [rows, columns, 0])?;
+        // The first row's label is the last column.
         let labels: Vec<i32> =
             (1..=rows).map(|row| ((columns * row - 1) % columns) as i32).collect();
-        let on_card = self.card.put(labels.clone(), &[rows])?;
-        let (scale, inputs) = (1.0 / rows as f32, (&logits.card, &on_card));
-        library::cross_entropy(self.to, &kernel, &mut loss, &mut gradient, inputs, scale)?;
-        let right = reference::cross_entropy(&logits.host, &labels, columns, f64::from(scale));
-        compare(&format!("{kernel}, {rows} rows, losses"), &self.read_f32(&loss)?, &right.0)?;
-        compare(&format!("{kernel}, {rows} rows"), &self.read(&gradient)?, &right.1)
+        let as_f32 = labels.iter().map(|label| *label as f32).collect();
+        let (inputs, scale) = ([self.random(rows * columns), as_f32], 1.0 / rows as f32);
+        let logits = wide(&inputs[0]);
+        let right = reference::cross_entropy(&logits, &labels, columns, f64::from(scale));
+        self.compare(&kernel, &inputs, Some(scale), &[&right.0, &right.1])?;
+        Ok(())
     }
 
-    fn rms_norm(&mut self, rows: usize, columns: usize) -> Result<()> {
-        let (shape, epsilon, tile) = ([rows, columns], 1e-5_f32, ["4", "1024"]);
-        let kernel = Kernel::new("rms_norm", &tile, [rows, columns, 0])?;
-        let what = format!("{kernel}, {rows}×{columns}");
-        let (mut y, mut factor) = (self.unwritten(&shape)?, self.unwritten_f32(&[rows])?);
-        let (x, (gain, gain_card)) = (self.random(&shape)?, self.random_f32(&[columns])?);
-        let inputs = (&x.card, &gain_card);
-        library::rms_norm(self.to, &kernel, &mut y, &mut factor, inputs, epsilon)?;
-        let right = reference::rms_norm(&x.host, &gain, f64::from(epsilon));
-        let factors = self.read_f32(&factor)?;
-        compare(&what, &self.read(&y)?, &right.0)?;
-        compare(&format!("{what}, factors"), &factors, &right.1)?;
+    /// RMS norm, its gradient for rows, and the sum of the parts of its gain's.
+    ///
+    /// # Errors
+    /// If a number is wrong.
+    pub fn rms_norm(&mut self, [rows, columns]: [usize; 2]) -> Result<()> {
+        let (sizes, epsilon, tile) = ([rows, columns, 0], 1e-5_f32, ["4", "1024"]);
+        let kernel = Kernel::new("rms_norm", &tile, sizes)?;
+        let (x, gain) = (self.random(rows * columns), self.random(columns));
+        let (x_wide, gain_wide) = (wide(&x), wide(&gain));
+        let right = reference::rms_norm(&x_wide, &gain_wide, f64::from(epsilon));
+        let inputs = [x.clone(), gain.clone()];
+        let mut outputs = self.compare(&kernel, &inputs, Some(epsilon), &[&right.0, &right.1])?;
 
-        let kernel = Kernel::new("rms_norm_backward", &tile, [rows, columns, 0])?;
-        let dy = self.random(&shape)?;
-        let parts_shape = kernel.arguments[1].shape.clone();
-        let (mut dx, mut parts) = (self.unwritten(&shape)?, self.unwritten_f32(&parts_shape)?);
-        let (short, long) = ((&x.card, &dy.card), (&gain_card, &factor));
-        library::rms_norm_backward(self.to, &kernel, &mut dx, &mut parts, short, long)?;
-        let right = reference::rms_norm_backward([&x.host, &gain, &factors, &dy.host]);
-        compare(&format!("{what}, backward"), &self.read(&dx)?, &right.0)?;
+        let kernel = Kernel::new("rms_norm_backward", &tile, sizes)?;
+        let (factors, dy) = (outputs.remove(1), self.random(rows * columns));
+        let right =
+            reference::rms_norm_backward([&x_wide, &gain_wide, &wide(&factors), &wide(&dy)]);
+        let mut outputs = self.compare(&kernel, &[x, gain, factors, dy], None, &[&right.0])?;
 
-        let kernel = Kernel::new("column_sums", &["32", "64"], [parts_shape[0], columns, 0])?;
-        let mut dgain = self.unwritten_f32(&[columns])?;
-        library::column_sums(self.to, &kernel, &mut dgain, &parts)?;
-        compare(&format!("{what}, gain's gradient"), &self.read_f32(&dgain)?, &right.1)
+        let parts = kernel.arguments[1].shape[0];
+        let kernel = Kernel::new("column_sums", &["32", "64"], [parts, columns, 0])?;
+        self.compare(&kernel, &[outputs.remove(1)], None, &[&right.1])?;
+        Ok(())
     }
 
-    fn attention(&mut self, heads: usize, length: usize) -> Result<()> {
+    /// Causal attention, forward and backward.
+    ///
+    /// # Errors
+    /// If a number is wrong.
+    pub fn attention(&mut self, [heads, length]: [usize; 2]) -> Result<()> {
         const D: usize = 64;
-        let (shape, sizes, scale) = ([heads, length, D], [heads, length, 0], 0.125_f32);
-        let [q, k, v, dout] = [
-            self.random(&shape)?,
-            self.random(&shape)?,
-            self.random(&shape)?,
-            self.random(&shape)?,
-        ];
-        let host = [&q.host[..], &k.host, &v.host];
-        let of = |name: &str| format!("{name}, {heads} heads of {length}");
+        let (sizes, scale) = ([heads, length, 0], 0.125_f32);
+        let [q, k, v, dout] = [(); 4].map(|()| self.random(heads * length * D));
+        let host = [&q, &k, &v, &dout].map(|values| wide(values));
+        let [q_wide, k_wide, v_wide, dout_wide] = host.each_ref().map(Vec::as_slice);
 
         let kernel = Kernel::new("attention", &["128", "64", "64"], sizes)?;
-        let (mut out, mut log_sums) = (self.unwritten(&shape)?, self.unwritten_f32(&shape[..2])?);
-        let inputs = [&q.card, &k.card, &v.card];
-        library::attention(self.to, &kernel, &mut out, &mut log_sums, inputs, scale)?;
-        let right = reference::attention(host, [length, D], f64::from(scale));
-        let (out_host, log_sums_host) = (self.read(&out)?, self.read_f32(&log_sums)?);
-        compare(&of("attention"), &out_host, &right.0)?;
-        compare(&of("attention's sums"), &log_sums_host, &right.1)?;
+        let forward = [q_wide, k_wide, v_wide];
+        let right = reference::attention(forward, [length, D], f64::from(scale));
+        let inputs = [q.clone(), k.clone(), v.clone()];
+        let outputs = self.compare(&kernel, &inputs, Some(scale), &[&right.0, &right.1])?;
+        let [out, log_sums] = &outputs[..] else { return Err("attention has two outputs".into()) };
 
         let kernel = Kernel::new("attention_dots", &["64", "64"], sizes)?;
-        let mut dots = self.unwritten_f32(&shape[..2])?;
-        library::attention_dots(self.to, &kernel, &mut dots, [&out, &dout.card])?;
-        let dots_host = self.read_f32(&dots)?;
-        let right = reference::attention_dots(&out_host, &dout.host, D);
-        compare(&of("attention_dots"), &dots_host, &right)?;
+        let right = reference::attention_dots(&wide(out), dout_wide, D);
+        let dots = self.compare(&kernel, &[out.clone(), dout.clone()], None, &[&right])?.remove(0);
 
-        let inputs = ([&q.card, &k.card, &v.card, &dout.card], [&log_sums, &dots]);
-        let (mut dq, mut dk, mut dv) =
-            (self.unwritten(&shape)?, self.unwritten(&shape)?, self.unwritten(&shape)?);
+        let before = [&wide(log_sums)[..], &wide(&dots)];
+        let host = [q_wide, k_wide, v_wide, dout_wide];
+        let [dq, dk, dv] =
+            reference::attention_backward(host, before, [length, D], f64::from(scale));
+        let inputs = [q, k, v, dout, log_sums.clone(), dots];
         let kernel = Kernel::new("attention_dkdv", &["64", "64", "64"], sizes)?;
-        library::attention_dkdv(self.to, &kernel, [&mut dk, &mut dv], inputs, scale)?;
+        self.compare(&kernel, &inputs, Some(scale), &[&dk, &dv])?;
         let kernel = Kernel::new("attention_dq", &["64", "64", "64"], sizes)?;
-        library::attention_dq(self.to, &kernel, &mut dq, inputs, scale)?;
-        let host = [&q.host[..], &k.host, &v.host, &dout.host];
-        let before = [&log_sums_host[..], &dots_host];
-        let right = reference::attention_backward(host, before, [length, D], f64::from(scale));
-        for ((name, got), right) in [("dq", &dq), ("dk", &dk), ("dv", &dv)].into_iter().zip(&right)
-        {
-            compare(&of(name), &self.read(got)?, right)?;
-        }
+        self.compare(&kernel, &inputs, Some(scale), &[&dq])?;
         Ok(())
     }
 }
@@ -240,29 +213,26 @@ pub const LOGITS: [[usize; 2]; 5] = [[1, 1], [5, 10], [8, 2048], [66, 1025], [33
 /// Heads, and the length of each.
 pub const ATTENTION: [[usize; 2]; 6] = [[1, 1], [2, 63], [3, 64], [2, 65], [4, 256], [3, 333]];
 
-/// A kind of kernel by its name, and what checks it.
-type Group<'a> = (&'a str, &'a dyn Fn(&mut Checker<'_>) -> Result<()>);
+/// A kind of kernels by its name, and what checks it.
+pub type Kind = (&'static str, fn(&mut Checker<'_>) -> Result<()>);
+
+/// All kinds.
+pub const KINDS: [Kind; 5] = [
+    ("products, f32 and bf16, four layouts", |c| PRODUCTS.iter().try_for_each(|s| c.products(*s))),
+    ("linear with ReLU and GELU", |c| PRODUCTS.iter().try_for_each(|s| c.linear(*s))),
+    ("cross-entropy", |c| LOGITS.iter().try_for_each(|s| c.cross_entropy(*s))),
+    ("RMS norm and its gradients", |c| ROWS.iter().try_for_each(|s| c.rms_norm(*s))),
+    ("attention and its gradients", |c| ATTENTION.iter().try_for_each(|s| c.attention(*s))),
+];
 
 /// Checks every kernel. Each kind that is wrong is told, and costs no other.
 ///
 /// # Errors
 /// If one was wrong.
-pub fn all(card: &Card) -> Result<()> {
-    let groups: [Group<'_>; 5] = [
-        ("products, f32 and bf16, four layouts", &|c| {
-            PRODUCTS.iter().try_for_each(|s| c.products(*s))
-        }),
-        ("linear with ReLU and GELU", &|c| PRODUCTS.iter().try_for_each(|s| c.linear(*s))),
-        ("cross-entropy", &|c| LOGITS.iter().try_for_each(|[m, n]| c.cross_entropy(*m, *n))),
-        ("RMS norm and its gradients", &|c| ROWS.iter().try_for_each(|[m, n]| c.rms_norm(*m, *n))),
-        ("attention and its gradients", &|c| {
-            ATTENTION.iter().try_for_each(|[h, l]| c.attention(*h, *l))
-        }),
-    ];
+pub fn all(target: &str, launch: &Launch<'_>) -> Result<()> {
     let mut wrong = 0;
-    for (name, check) in groups {
-        let mut checker = Checker { card, to: To::Run(card), seed: 0 };
-        match check(&mut checker) {
+    for (name, check) in KINDS {
+        match check(&mut Checker::new(target, launch)) {
             Ok(()) => println!("right: {name}"),
             Err(why) => {
                 println!("WRONG: {name}: {why}");
@@ -270,9 +240,5 @@ pub fn all(card: &Card) -> Result<()> {
             }
         }
     }
-    if wrong == 0 {
-        Ok(())
-    } else {
-        Err(format!("{wrong} kinds of kernels are wrong on {}", card.name))
-    }
+    if wrong == 0 { Ok(()) } else { Err(format!("{wrong} kinds of kernels are wrong")) }
 }

@@ -2,10 +2,13 @@
 //! (The kernels use its other half, `cutile::core`, and the programs in `wrong` what a page shows of it.)
 
 use crate::{
-    attention::attention as attention_kernels, catalog::Kernel, products::products, rows::rows,
+    attention::attention as attention_kernels,
+    catalog::{Element, Kernel},
+    products::products,
+    rows::rows,
 };
 use cutile::{
-    compile_api::KernelCompiler,
+    compile_api::{CompileArtifacts, KernelCompiler},
     cuda_async::{
         cuda_graph::{CudaGraph, Scope},
         device_operation::GraphNode,
@@ -83,65 +86,79 @@ impl Compiled {
 /// # Errors
 /// What the compiler says, or that it is not there.
 pub fn compile(kernel: &Kernel, target: &str, hints: Hints) -> Result<Compiled> {
-    // The compiler calls itself deeply.
+    on_a_deep_stack(move || {
+        let (start, options) = (Instant::now(), options(hints));
+        let flags = TileirasOptions::from_compile_options(&options);
+        let artifacts = front(kernel, target, options)?;
+        let bytecode = artifacts.bytecode().map_err(said)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let cubin = run_tileiras(&bytecode, target, &flags).map_err(said)?;
+        let counts = artifacts.check_counts();
+        Ok(Compiled {
+            cubin,
+            proved: counts.discharged,
+            left: counts.hoisted + counts.in_place,
+            seconds: [seconds, start.elapsed().as_secs_f64() - seconds],
+            checks: artifacts.launch_checks().to_vec(),
+        })
+    })
+    .map_err(|why| format!("{kernel} for {target}: {why}"))
+}
+
+/// A kernel in the library's own language, Tile IR, as text.
+///
+/// # Errors
+/// What the compiler says.
+pub fn tile_ir(kernel: &Kernel, target: &str) -> Result<String> {
+    on_a_deep_stack(move || Ok(front(kernel, target, options(HINTS))?.ir_text()))
+        .map_err(|why| format!("{kernel} for {target}: {why}"))
+}
+
+fn said(why: impl std::fmt::Display) -> String {
+    why.to_string()
+}
+
+/// What a thread needs in which kernels are compiled: the compiler calls itself deeply.
+pub const STACK: usize = 32 << 20;
+
+fn on_a_deep_stack<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     thread::scope(|scope| {
-        let work = move || compile_here(kernel, target, hints);
-        let compiler = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
-        let compiled = compiler.map_err(|why| format!("no thread for the compiler: {why}"))?;
-        compiled.join().unwrap_or_else(|_| Err(format!("{kernel}: the compiler panicked")))
+        let worker = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+        worker.map_err(said)?.join().unwrap_or_else(|_| Err("the compiler panicked".to_owned()))
     })
 }
 
-/// What a thread needs in which kernels are compiled.
-pub const STACK: usize = 32 << 20;
-
-fn compile_here(kernel: &Kernel, target: &str, hints: Hints) -> Result<Compiled> {
-    let known: Vec<(&str, Vec<i32>, SpecializationBits)> = kernel
-        .arguments
-        .iter()
-        .map(|tensor| {
-            let shape: Vec<i32> = tensor.shape.iter().map(|size| *size as i32).collect();
-            let mut strides = vec![1; shape.len()];
-            for axis in (1..shape.len()).rev() {
-                strides[axis - 1] = strides[axis] * shape[axis];
-            }
-            // Memory of a GPU begins at multiples of 256 bytes.
-            let bits = compute_spec(256, &shape, &strides, tensor.bytes as i32);
-            // A stride is 1, or a number that the kernel learns when it runs.
-            strides.iter_mut().filter(|stride| **stride != 1).for_each(|stride| *stride = -1);
-            (tensor.name, strides, bits)
-        })
-        .collect();
+/// The first half of the way to machine code.
+fn front(kernel: &Kernel, target: &str, options: CompileOptions) -> Result<CompileArtifacts> {
+    let known = kernel.arguments.iter().map(|tensor| {
+        let shape: Vec<i32> = tensor.shape.iter().map(|size| *size as i32).collect();
+        let mut strides = vec![1; shape.len()];
+        for axis in (1..shape.len()).rev() {
+            strides[axis - 1] = strides[axis] * shape[axis];
+        }
+        let bytes = if tensor.element == Element::Bf16 { 2 } else { 4 };
+        // Memory of a GPU begins at multiples of 256 bytes.
+        let bits = compute_spec(256, &shape, &strides, bytes);
+        // A stride is 1, or a number that the kernel learns when it runs.
+        strides.iter_mut().filter(|stride| **stride != 1).for_each(|stride| *stride = -1);
+        (tensor.name, strides, bits)
+    });
+    let known: Vec<_> = known.collect();
     let strides: Vec<(&str, &[i32])> = known.iter().map(|(n, s, _)| (*n, &s[..])).collect();
     let bits: Vec<_> = known.iter().map(|(n, _, b)| (*n, b.clone())).collect();
-    let options = options(hints);
-    let flags = TileirasOptions::from_compile_options(&options);
     let module = match kernel.module {
         "products" => products::__module_ast_self,
         "rows" => rows::__module_ast_self,
         _ => attention_kernels::__module_ast_self,
     };
-    let said = |why: &dyn std::fmt::Display| format!("{kernel} for {target}: {why}");
-    let start = Instant::now();
-    let artifacts = KernelCompiler::new(module, kernel.module, kernel.name)
+    KernelCompiler::new(module, kernel.module, kernel.name)
         .generics(kernel.generics.clone())
         .strides(&strides)
         .spec_args(&bits)
         .target(target)
         .options(options)
         .compile()
-        .map_err(|why| said(&why))?;
-    let bytecode = artifacts.bytecode().map_err(|why| said(&why))?;
-    let front = start.elapsed().as_secs_f64();
-    let cubin = run_tileiras(&bytecode, target, &flags).map_err(|why| said(&why))?;
-    let counts = artifacts.check_counts();
-    Ok(Compiled {
-        cubin,
-        proved: counts.discharged,
-        left: counts.hoisted + counts.in_place,
-        seconds: [front, start.elapsed().as_secs_f64() - front],
-        checks: artifacts.launch_checks().to_vec(),
-    })
+        .map_err(said)
 }
 
 // ---- With a card ---------------------------------------------------------------------------------------
@@ -170,7 +187,14 @@ pub enum To<'a> {
 }
 
 impl To<'_> {
-    fn go<O: GraphNode>(self, launch: O) -> Result<()> {
+    fn go<A, D, S, L>(self, kernel: &Kernel, launch: L) -> Result<()>
+    where
+        A: Send,
+        S: Send,
+        D: DeviceOp<Output = S>,
+        L: TileKernel<A, D, S> + GraphNode,
+    {
+        let launch = launch.generics(kernel.generics.clone()).compile_options(options(HINTS));
         match self {
             Self::Run(card) => launch.sync_on(&card.stream).map(drop),
             Self::Graph(scope) => scope.record(launch).map(drop),
@@ -179,10 +203,14 @@ impl To<'_> {
     }
 }
 
-/// What an output's tensor is split into.
-fn tile<const N: usize>(kernel: &Kernel, output: usize) -> [usize; N] {
+/// An output, split into the tiles that programs own.
+fn split<'t, const N: usize, E: DType>(
+    tensor: &'t mut OnCard<E>,
+    kernel: &Kernel,
+    output: usize,
+) -> Partition<&'t mut OnCard<E>> {
     let tile = kernel.arguments[output].tile.as_deref().unwrap_or_default();
-    std::array::from_fn(|axis| tile[axis])
+    tensor.partition::<N>(std::array::from_fn(|axis| tile[axis]))
 }
 
 impl Card {
@@ -262,169 +290,172 @@ pub fn product<E: DType>(
     a: &OnCard<E>,
     b: &OnCard<E>,
 ) -> Result<()> {
-    let (c, generics) = (c.partition(tile::<2>(kernel, 0)), kernel.generics.clone());
+    let c = split::<2, _>(c, kernel, 0);
     match kernel.name {
-        "product" => {
-            to.go(products::product(c, a, b).generics(generics).compile_options(options(HINTS)))
-        }
-        "product_nt" => {
-            to.go(products::product_nt(c, a, b).generics(generics).compile_options(options(HINTS)))
-        }
-        "product_tn" => {
-            to.go(products::product_tn(c, a, b).generics(generics).compile_options(options(HINTS)))
-        }
-        _ => {
-            to.go(products::product_tt(c, a, b).generics(generics).compile_options(options(HINTS)))
-        }
+        "product" => to.go(kernel, products::product(c, a, b)),
+        "product_nt" => to.go(kernel, products::product_nt(c, a, b)),
+        "product_tn" => to.go(kernel, products::product_tn(c, a, b)),
+        _ => to.go(kernel, products::product_tt(c, a, b)),
     }
 }
 // ANCHOR_END: launch
 
-/// A linear layer with its activation.
+/// Launches any kernel: its inputs and its scalar, if it has one, and what it makes of outputs that were NaN.
 ///
 /// # Errors
 /// As [`product`].
-pub fn linear(
-    to: To<'_>,
+pub fn launch(
+    card: &Card,
     kernel: &Kernel,
-    [y, before]: [&mut OnCard<bf16>; 2],
-    [x, w, bias]: [&OnCard<bf16>; 3],
-) -> Result<()> {
-    let (y, before) = (y.partition(tile::<2>(kernel, 0)), before.partition(tile::<2>(kernel, 1)));
-    let launch = products::linear(y, before, x, w, bias).generics(kernel.generics.clone());
-    to.go(launch.compile_options(options(HINTS)))
-}
-
-/// The losses of rows, and the gradient of the logits.
-///
-/// # Errors
-/// As [`product`].
-pub fn cross_entropy(
-    to: To<'_>,
-    kernel: &Kernel,
-    loss: &mut OnCard<f32>,
-    gradient: &mut OnCard<bf16>,
-    (logits, labels): (&OnCard<bf16>, &OnCard<i32>),
-    scale: f32,
-) -> Result<()> {
-    let loss = loss.partition(tile::<1>(kernel, 0));
-    let gradient = gradient.partition(tile::<2>(kernel, 1));
-    let launch = rows::cross_entropy(loss, gradient, logits, labels, scale);
-    to.go(launch.generics(kernel.generics.clone()).compile_options(options(HINTS)))
-}
-
-/// RMS norm of rows.
-///
-/// # Errors
-/// As [`product`].
-pub fn rms_norm(
-    to: To<'_>,
-    kernel: &Kernel,
-    y: &mut OnCard<bf16>,
-    factor: &mut OnCard<f32>,
-    (x, gain): (&OnCard<bf16>, &OnCard<f32>),
-    epsilon: f32,
-) -> Result<()> {
-    let (y, factor) = (y.partition(tile::<2>(kernel, 0)), factor.partition(tile::<1>(kernel, 1)));
-    let launch = rows::rms_norm(y, factor, x, gain, epsilon).generics(kernel.generics.clone());
-    to.go(launch.compile_options(options(HINTS)))
-}
-
-/// The gradient of RMS norm's rows, and the parts of its gain's.
-///
-/// # Errors
-/// As [`product`].
-pub fn rms_norm_backward(
-    to: To<'_>,
-    kernel: &Kernel,
-    dx: &mut OnCard<bf16>,
-    parts: &mut OnCard<f32>,
-    (x, dy): (&OnCard<bf16>, &OnCard<bf16>),
-    (gain, factor): (&OnCard<f32>, &OnCard<f32>),
-) -> Result<()> {
-    let (dx, parts) = (dx.partition(tile::<2>(kernel, 0)), parts.partition(tile::<2>(kernel, 1)));
-    let launch = rows::rms_norm_backward(dx, parts, x, gain, factor, dy);
-    to.go(launch.generics(kernel.generics.clone()).compile_options(options(HINTS)))
-}
-
-/// The sum of each column.
-///
-/// # Errors
-/// As [`product`].
-pub fn column_sums(
-    to: To<'_>,
-    kernel: &Kernel,
-    sums: &mut OnCard<f32>,
-    x: &OnCard<f32>,
-) -> Result<()> {
-    let launch = rows::column_sums(sums.partition(tile::<1>(kernel, 0)), x);
-    to.go(launch.generics(kernel.generics.clone()).compile_options(options(HINTS)))
-}
-
-/// Causal attention.
-///
-/// # Errors
-/// As [`product`].
-pub fn attention(
-    to: To<'_>,
-    kernel: &Kernel,
-    out: &mut OnCard<bf16>,
-    log_sums: &mut OnCard<f32>,
-    [q, k, v]: [&OnCard<bf16>; 3],
-    scale: f32,
-) -> Result<()> {
-    let out = out.partition(tile::<3>(kernel, 0));
-    let log_sums = log_sums.partition(tile::<2>(kernel, 1));
-    let launch = attention_kernels::attention(out, log_sums, q, k, v, scale);
-    to.go(launch.generics(kernel.generics.clone()).compile_options(options(HINTS)))
-}
-
-/// Each row's output times its upstream gradient.
-///
-/// # Errors
-/// As [`product`].
-pub fn attention_dots(
-    to: To<'_>,
-    kernel: &Kernel,
-    dots: &mut OnCard<f32>,
-    [out, dout]: [&OnCard<bf16>; 2],
-) -> Result<()> {
-    let dots = dots.partition(tile::<2>(kernel, 0));
-    let launch = attention_kernels::attention_dots(dots, out, dout);
-    to.go(launch.generics(kernel.generics.clone()).compile_options(options(HINTS)))
-}
-
-/// What the two backward passes of attention read: q, k, v and the upstream gradient; logarithms of sums, and dots.
-pub type Backward<'a> = ([&'a OnCard<bf16>; 4], [&'a OnCard<f32>; 2]);
-
-/// The gradients of keys and values.
-///
-/// # Errors
-/// As [`product`].
-pub fn attention_dkdv(
-    to: To<'_>,
-    kernel: &Kernel,
-    [dk, dv]: [&mut OnCard<bf16>; 2],
-    ([q, k, v, dout], [log_sums, dots]): Backward<'_>,
-    scale: f32,
-) -> Result<()> {
-    let (dk, dv) = (dk.partition(tile::<3>(kernel, 0)), dv.partition(tile::<3>(kernel, 1)));
-    let launch = attention_kernels::attention_dkdv(dk, dv, q, k, v, dout, log_sums, dots, scale);
-    to.go(launch.generics(kernel.generics.clone()).compile_options(options(HINTS)))
-}
-
-/// The gradient of queries.
-///
-/// # Errors
-/// As [`product`].
-pub fn attention_dq(
-    to: To<'_>,
-    kernel: &Kernel,
-    dq: &mut OnCard<bf16>,
-    ([q, k, v, dout], [log_sums, dots]): Backward<'_>,
-    scale: f32,
-) -> Result<()> {
-    let dq = dq.partition(tile::<3>(kernel, 0));
-    let launch = attention_kernels::attention_dq(dq, q, k, v, dout, log_sums, dots, scale);
-    to.go(launch.generics(kernel.generics.clone()).compile_options(options(HINTS)))
+    inputs: &[Vec<f32>],
+    scalar: Option<f32>,
+) -> Result<Vec<Vec<f32>>> {
+    let (to, scalar) = (To::Run(card), scalar.unwrap_or_default());
+    let outputs = kernel.arguments.iter().filter(|argument| argument.tile.is_some()).count();
+    let shape = |at: usize| &kernel.arguments[outputs + at].shape;
+    let long = |at: usize| card.put(inputs[at].clone(), shape(at));
+    let short =
+        |at: usize| card.put(inputs[at].iter().copied().map(bf16::from_f32).collect(), shape(at));
+    let size = |at: usize| kernel.arguments[at].shape.iter().product();
+    let long_out = |at: usize| card.put(vec![f32::NAN; size(at)], &kernel.arguments[at].shape);
+    let short_out = |at: usize| card.put(vec![bf16::NAN; size(at)], &kernel.arguments[at].shape);
+    let wide = |from: &OnCard<bf16>| -> Result<Vec<f32>> {
+        Ok(card.get(from)?.into_iter().map(bf16::to_f32).collect())
+    };
+    match kernel.name {
+        "linear" => {
+            let (mut y, mut before) = (short_out(0)?, short_out(1)?);
+            to.go(
+                kernel,
+                products::linear(
+                    split::<2, _>(&mut y, kernel, 0),
+                    split::<2, _>(&mut before, kernel, 1),
+                    &short(0)?,
+                    &short(1)?,
+                    &short(2)?,
+                ),
+            )?;
+            Ok(vec![wide(&y)?, wide(&before)?])
+        }
+        "cross_entropy" => {
+            let (mut loss, mut gradient) = (long_out(0)?, short_out(1)?);
+            let labels = inputs[1].iter().map(|label| *label as i32).collect();
+            to.go(
+                kernel,
+                rows::cross_entropy(
+                    split::<1, _>(&mut loss, kernel, 0),
+                    split::<2, _>(&mut gradient, kernel, 1),
+                    &short(0)?,
+                    &card.put::<i32>(labels, shape(1))?,
+                    scalar,
+                ),
+            )?;
+            Ok(vec![card.get(&loss)?, wide(&gradient)?])
+        }
+        "rms_norm" => {
+            let (mut y, mut factor) = (short_out(0)?, long_out(1)?);
+            to.go(
+                kernel,
+                rows::rms_norm(
+                    split::<2, _>(&mut y, kernel, 0),
+                    split::<1, _>(&mut factor, kernel, 1),
+                    &short(0)?,
+                    &long(1)?,
+                    scalar,
+                ),
+            )?;
+            Ok(vec![wide(&y)?, card.get(&factor)?])
+        }
+        "rms_norm_backward" => {
+            let (mut dx, mut parts) = (short_out(0)?, long_out(1)?);
+            to.go(
+                kernel,
+                rows::rms_norm_backward(
+                    split::<2, _>(&mut dx, kernel, 0),
+                    split::<2, _>(&mut parts, kernel, 1),
+                    &short(0)?,
+                    &long(1)?,
+                    &long(2)?,
+                    &short(3)?,
+                ),
+            )?;
+            Ok(vec![wide(&dx)?, card.get(&parts)?])
+        }
+        "column_sums" => {
+            let mut sums = long_out(0)?;
+            to.go(kernel, rows::column_sums(split::<1, _>(&mut sums, kernel, 0), &long(0)?))?;
+            Ok(vec![card.get(&sums)?])
+        }
+        "attention" => {
+            let (mut out, mut log_sums) = (short_out(0)?, long_out(1)?);
+            to.go(
+                kernel,
+                attention_kernels::attention(
+                    split::<3, _>(&mut out, kernel, 0),
+                    split::<2, _>(&mut log_sums, kernel, 1),
+                    &short(0)?,
+                    &short(1)?,
+                    &short(2)?,
+                    scalar,
+                ),
+            )?;
+            Ok(vec![wide(&out)?, card.get(&log_sums)?])
+        }
+        "attention_dots" => {
+            let mut dots = long_out(0)?;
+            to.go(
+                kernel,
+                attention_kernels::attention_dots(
+                    split::<2, _>(&mut dots, kernel, 0),
+                    &short(0)?,
+                    &short(1)?,
+                ),
+            )?;
+            Ok(vec![card.get(&dots)?])
+        }
+        "attention_dkdv" => {
+            let (mut dk, mut dv) = (short_out(0)?, short_out(1)?);
+            to.go(
+                kernel,
+                attention_kernels::attention_dkdv(
+                    split::<3, _>(&mut dk, kernel, 0),
+                    split::<3, _>(&mut dv, kernel, 1),
+                    &short(0)?,
+                    &short(1)?,
+                    &short(2)?,
+                    &short(3)?,
+                    &long(4)?,
+                    &long(5)?,
+                    scalar,
+                ),
+            )?;
+            Ok(vec![wide(&dk)?, wide(&dv)?])
+        }
+        "attention_dq" => {
+            let mut dq = short_out(0)?;
+            to.go(
+                kernel,
+                attention_kernels::attention_dq(
+                    split::<3, _>(&mut dq, kernel, 0),
+                    &short(0)?,
+                    &short(1)?,
+                    &short(2)?,
+                    &short(3)?,
+                    &long(4)?,
+                    &long(5)?,
+                    scalar,
+                ),
+            )?;
+            Ok(vec![wide(&dq)?])
+        }
+        _ => {
+            let mut c = long_out(0)?;
+            if kernel.arguments[1].element == Element::F32 {
+                product(to, kernel, &mut c, &long(0)?, &long(1)?)?;
+            } else {
+                product(to, kernel, &mut c, &short(0)?, &short(1)?)?;
+            }
+            Ok(vec![card.get(&c)?])
+        }
+    }
 }

@@ -7,6 +7,7 @@ use tile::{
     catalog::Kernel,
     check,
     code::Code,
+    interpreter,
     library::{self, Card, HINTS, Hints, STACK},
     race,
 };
@@ -15,6 +16,7 @@ const USAGE: &str = "Usage:
   tile code [TARGET…]                       compile all kernels (for sm_90) and count what they became
   tile hints TARGET KERNEL [ARGUMENT…]      one kernel with other tiles, and with other hints
   tile run                                  with a card: every kernel against f64, odd sizes too
+  tile run interpreted [TARGET]             the same without one: an interpreter runs what was compiled
   tile race [N…]                            with a card: rates of the products, a line of JSON each
 
   tile code sm_80 sm_90 sm_100 sm_120
@@ -87,10 +89,18 @@ fn hints(words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn run() -> Result<(), String> {
+fn run(words: &[&str]) -> Result<(), String> {
+    if let ["interpreted", rest @ ..] = words {
+        let target = rest.first().copied().unwrap_or("sm_90");
+        return check::all(target, &|kernel, inputs, scalar| {
+            interpreter::launch(kernel, target, inputs, scalar)
+        });
+    }
     let card = Card::open()?;
     println!("{} ({})", card.name, card.target);
-    check::all(&card)
+    check::all(&card.target, &|kernel, inputs, scalar| {
+        library::launch(&card, kernel, inputs, scalar)
+    })
 }
 
 fn race(sizes: &[String]) -> Result<(), String> {
@@ -107,7 +117,7 @@ fn main() -> ExitCode {
     let work = move || match words.split_first().map(|(word, rest)| (word.as_str(), rest)) {
         Some(("code", targets)) => code(targets),
         Some(("hints", words)) => hints(words),
-        Some(("run", [])) => run(),
+        Some(("run", words)) => run(&words.iter().map(String::as_str).collect::<Vec<_>>()),
         Some(("race", sizes)) => race(sizes),
         Some(("--help" | "-h", _)) => {
             println!("{USAGE}");

@@ -72,26 +72,32 @@ pub fn size(card: &Card, n: usize) -> Result<()> {
         let turn = card.seconds(times, &mut launch)?;
         match right(&kernel, &card.get(&c)?, [&a, &b], n) {
             // The graph writes to c, which lives as long.
-            Ok(()) => racing.push((kernel, element, tile.join("x"), turn, c, Vec::new())),
+            Ok(()) => racing.push((kernel, turn, c, Vec::new())),
             Err(why) => eprintln!("not timed: {why}"),
         }
     }
     for _ in 0..SAMPLES {
-        for (_, _, _, turn, _, samples) in &mut racing {
+        for (_, turn, _, samples) in &mut racing {
             samples.push(2.0 * (n as f64).powi(3) / turn()?);
         }
     }
-    for (kernel, element, tile, _, _, mut samples) in racing {
-        samples.sort_by(f64::total_cmp);
-        let all: Vec<String> = samples.iter().map(|rate| format!("{rate:.4e}")).collect();
-        println!(
-            "{{\"key\":\"tile.rate\",\"device\":\"{}\",\"kernel\":\"{}\",\"element\":\"{element}\",\"tile\":\"{tile}\",\
-             \"n\":{n},\"unit\":\"FLOP/s\",\"median\":{:.4e},\"samples\":[{}]}}",
-            card.name,
-            kernel.name,
-            samples[SAMPLES / 2],
-            all.join(",")
-        );
+    for (kernel, _, _, samples) in racing {
+        println!("{}", line(&card.name, &kernel, n, samples));
     }
     Ok(())
+}
+
+/// A record of a product's rates: a line of JSON.
+pub fn line(device: &str, kernel: &Kernel, n: usize, mut samples: Vec<f64>) -> String {
+    samples.sort_by(f64::total_cmp);
+    let all: Vec<String> = samples.iter().map(|rate| format!("{rate:.4e}")).collect();
+    format!(
+        "{{\"key\":\"tile.rate\",\"device\":\"{device}\",\"kernel\":\"{}\",\"element\":\"{}\",\
+         \"tile\":\"{}\",\"n\":{n},\"unit\":\"FLOP/s\",\"median\":{},\"samples\":[{}]}}",
+        kernel.name,
+        kernel.generics[0],
+        kernel.generics[1..].join("x"),
+        all[all.len() / 2],
+        all.join(",")
+    )
 }

@@ -63,8 +63,9 @@ fn products_in_f32_multiply_as_often_as_they_must() {
 }
 
 // ANCHOR: predicted
-/// What the section predicts. On Hopper an instruction multiplies 64×N by 16 and two groups of warps share a tile; the loop
-/// is there twice, so that the instructions in the code are as many as a tile takes. On Blackwell one multiplies 128×N by 16.
+/// What the section predicts. On Hopper an instruction multiplies 64×N by 16. Two groups of warps run the same ones, each
+/// for its half of the tile, and those of the first step along k stand once more before the loop: the code has as many
+/// as a tile takes. On Blackwell one multiplies 128×N by 16.
 #[test]
 fn the_number_of_products_is_predicted() {
     for (target, rows, tile) in [
