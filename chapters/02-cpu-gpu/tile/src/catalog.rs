@@ -199,7 +199,9 @@ impl Kernel {
                 ("attention", name, 3, arguments)
             }
             _ => {
-                let names: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
+                let mut names: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
+                names.sort_unstable();
+                names.dedup();
                 return Err(format!("there is no kernel `{name}`, only {}", names.join(", ")));
             }
         };

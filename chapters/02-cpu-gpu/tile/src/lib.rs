@@ -3,7 +3,7 @@
 //!
 //! [`products`], [`rows`] and [`attention`] are the kernels of a training step. [`catalog`] knows their tensors, [`library`]
 //! compiles and launches them, [`code`] reads the machine code, [`interpreter`] runs them without a card. [`reference`]
-//! computes the same in `f64`, [`check`] compares, and [`race`] times on a machine with a card.
+//! computes the same in `f64`, [`check`] compares, and [`turns`] times on a machine with a card.
 
 pub mod attention;
 pub mod catalog;
@@ -12,6 +12,6 @@ pub mod code;
 pub mod interpreter;
 pub mod library;
 pub mod products;
-pub mod race;
 pub mod reference;
 pub mod rows;
+pub mod turns;

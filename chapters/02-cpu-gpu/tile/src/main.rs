@@ -9,22 +9,30 @@ use tile::{
     code::Code,
     interpreter,
     library::{self, Card, HINTS, Hints, STACK},
-    race,
+    turns,
 };
 
 const USAGE: &str = "Usage:
-  tile code [TARGET…]                       compile all kernels (for sm_90) and count what they became
+  tile code [KERNEL…] [TARGET…]             compile kernels (all, for sm_90) and count what they became
   tile hints TARGET KERNEL [ARGUMENT…]      one kernel with other tiles, and with other hints
   tile run                                  with a card: every kernel against f64, odd sizes too
   tile run interpreted [TARGET]             the same without one: an interpreter runs what was compiled
-  tile race [N…]                            with a card: rates of the products, a line of JSON each
+  tile turns PRODUCT ELEMENT N              with a card, for a race of another program: each line of the input
+                                            is a number of products, and is answered by the seconds of one
 
-  tile code sm_80 sm_90 sm_100 sm_120
+  tile code product sm_80 sm_90 sm_100 sm_120
   tile hints sm_90 product bf16 128 256 64";
 
-/// A line of the table: what the kernel became, or why it became nothing.
+const NO_TOOLKIT: &str = "the compiler of tiles, tileiras, is not there; in the repository, \
+                          `eval \"$(tools/cuda/toolkit.sh ~/.cache/throughput/cuda --tile)\"` installs it";
+
+/// A line of the table: what the kernel became.
 fn row(target: &str, kernel: &Kernel, hints: Hints) -> Result<String, String> {
-    let compiled = library::compile(kernel, target, hints)?;
+    let compiled = library::compile(kernel, target, hints).map_err(|why| {
+        let said = why.lines().find(|line| line.starts_with("tileiras: "));
+        let no_toolkit = why.contains("failed to launch tileiras").then_some(NO_TOOLKIT);
+        said.or(no_toolkit).unwrap_or(&why).to_owned()
+    })?;
     let code = Code::read(&compiled.cubin)?;
     let counted = |found: Option<(&str, usize)>| {
         found.map_or("-".to_owned(), |(name, count)| format!("{count} {name}"))
@@ -60,14 +68,21 @@ fn heading() {
     );
 }
 
-fn code(targets: &[String]) -> Result<(), String> {
-    let hopper = ["sm_90".to_owned()];
+fn code(words: &[String]) -> Result<(), String> {
+    let (targets, names): (Vec<&str>, Vec<&str>) =
+        words.iter().map(String::as_str).partition(|word| word.starts_with("sm_"));
+    for name in &names {
+        if Kernel::all("sm_90", 1024).all(|kernel| kernel.name != *name) {
+            Kernel::new(name, &[], [1024; 3])?;
+        }
+    }
     heading();
-    for target in if targets.is_empty() { &hopper } else { targets } {
+    for target in if targets.is_empty() { &["sm_90"][..] } else { &targets } {
         for kernel in Kernel::all(target, 1024) {
-            let name = kernel.to_string();
-            let row = row(target, &kernel, HINTS).unwrap_or_else(|why| why);
-            println!("{target:<7} {name:<27} {row}");
+            if names.is_empty() || names.contains(&kernel.name) {
+                let name = kernel.to_string();
+                println!("{target:<7} {name:<27} {}", row(target, &kernel, HINTS)?);
+            }
         }
     }
     Ok(())
@@ -82,8 +97,7 @@ fn hints(words: &[String]) -> Result<(), String> {
         for cluster in [1, 2] {
             let hints = Hints { warps, cluster };
             let name = format!("{warps} warps, cluster of {cluster}");
-            let row = row(target, &kernel, hints).unwrap_or_else(|why| why);
-            println!("{target:<7} {name:<27} {row}");
+            println!("{target:<7} {name:<27} {}", row(target, &kernel, hints)?);
         }
     }
     Ok(())
@@ -103,22 +117,19 @@ fn run(words: &[&str]) -> Result<(), String> {
     })
 }
 
-fn race(sizes: &[String]) -> Result<(), String> {
-    let number = |word: &String| word.parse().map_err(|_| format!("`{word}` is no size"));
-    let sizes: Vec<usize> = sizes.iter().map(number).collect::<Result<_, _>>()?;
-    let card = Card::open()?;
-    let usual = [1024, 2048, 4096, 8192];
-    let sizes = if sizes.is_empty() { &usual[..] } else { &sizes };
-    sizes.iter().try_for_each(|n| race::size(&card, *n))
+fn turns(words: &[String]) -> Result<(), String> {
+    let [name, element, n] = words else { return Err(USAGE.to_owned()) };
+    let n = n.parse().map_err(|_| format!("`{n}` is no size"))?;
+    turns::take(&Card::open()?, name, element, n)
 }
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let work = move || match words.split_first().map(|(word, rest)| (word.as_str(), rest)) {
-        Some(("code", targets)) => code(targets),
+        Some(("code", words)) => code(words),
         Some(("hints", words)) => hints(words),
         Some(("run", words)) => run(&words.iter().map(String::as_str).collect::<Vec<_>>()),
-        Some(("race", sizes)) => race(sizes),
+        Some(("turns", words)) => turns(words),
         Some(("--help" | "-h", _)) => {
             println!("{USAGE}");
             Ok(())

@@ -59,29 +59,18 @@ fn a_kernel_that_is_not_there_is_named() {
     for (words, says) in [
         (
             &["hints", "sm_90", "products", "bf16"][..],
-            "there is no kernel `products`, only product,",
+            "there is no kernel `products`, only attention,",
         ),
         (&["hints", "sm_90", "product", "f16", "1", "1", "1"], "begins with a type, f32 or bf16"),
         (&["hints", "sm_90", "rms_norm", "4"], "has more arguments"),
-        (&["race", "many"], "`many` is no size"),
+        (&["turns", "product", "bf16", "many"], "`many` is no size"),
+        (&["turns", "product"], "Usage:"),
+        (&["code", "products"], "there is no kernel `products`"),
+        (&["code", "sm_12"], "Cannot find option named 'sm_12'"),
         (&["walk"], "Usage:"),
     ] {
         let (output, said) = output(Command::new(env!("CARGO_BIN_EXE_tile")).args(words));
         assert_eq!(output.status.code(), Some(1), "{words:?}");
         assert!(said.contains(says), "{words:?}: {said}");
-    }
-}
-
-/// What `race` prints is JSON, whose median is one of its samples.
-#[test]
-fn a_record_is_a_line_of_json() {
-    let kernel = crate::product("bf16 128 256 64");
-    let line = tile::race::line("A card", &kernel, 1024, vec![3e14, 1e14, 2.5e14]);
-    let record: serde_json::Value = serde_json::from_str(&line).unwrap();
-    assert_eq!(line.lines().count(), 1);
-    assert_eq!(record["median"].as_f64(), Some(2.5e14));
-    assert_eq!(record["samples"].as_array().map(Vec::len), Some(3));
-    for (name, value) in [("kernel", "product"), ("element", "bf16"), ("tile", "128x256x64")] {
-        assert_eq!(record[name], value, "{line}");
     }
 }
