@@ -81,7 +81,8 @@ pub mod attention {
     // ANCHOR_END: attention
 
     // ANCHOR: attention_dots
-    /// Each row's output times its upstream gradient: what the softmax's gradient subtracts.
+    /// Each row's output times its upstream gradient: what the softmax's gradient
+    /// subtracts.
     #[cutile::entry(deny_in_kernel_checks = true)]
     pub fn attention_dots<const BM: i32, const D: i32>(
         dots: &mut Tensor<f32, { [1, BM] }>,
@@ -99,7 +100,8 @@ pub mod attention {
     // ANCHOR_END: attention_dots
 
     // ANCHOR: attention_dkdv
-    /// The gradients of keys and values: the products are turned, so that rows are keys and columns are queries.
+    /// The gradients of keys and values: the products are turned, so that rows are
+    /// keys and columns are queries.
     #[cutile::entry(deny_in_kernel_checks = true)]
     pub fn attention_dkdv<const BM: i32, const BN: i32, const D: i32>(
         dk: &mut Tensor<bf16, { [1, BN, D] }>,

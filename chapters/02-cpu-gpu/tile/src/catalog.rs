@@ -39,8 +39,8 @@ pub struct Kernel {
 }
 
 // ANCHOR: table
-/// What is compiled and counted when nothing else is asked for: kernels with their generic arguments. `TILE` is
-/// what [`tile_for`] says.
+/// What is compiled and counted when nothing else is asked for: kernels with
+/// their generic arguments. `TILE` is what [`tile_for`] says.
 const TABLE: [(&str, &str); 18] = [
     ("product", "f32 TILE"),
     ("product_nt", "f32 TILE"),
@@ -68,7 +68,7 @@ const TABLE: [(&str, &str); 18] = [
 /// of its own, so that less is left for f32.
 pub fn tile_for(target: &str, element: &str) -> [usize; 3] {
     match (element, target) {
-        ("f32", "sm_80") => [64, 64, 16],
+        ("f32", _) if target.starts_with("sm_8") => [64, 64, 16],
         ("f32", _) => [128, 64, 16],
         (_, "sm_90" | "sm_100" | "sm_103") => [128, 256, 64],
         _ => [128, 128, 32],

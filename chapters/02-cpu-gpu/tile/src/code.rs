@@ -75,9 +75,10 @@ impl Code {
 
     /// The instruction that multiplies, and how many there are of it: of the tensor cores, or else for single numbers.
     pub fn multiplies(&self) -> Option<(&str, usize)> {
-        let kinds = ["HGMMA", "UTCHMMA", "HMMA", "FFMA2", "FFMA"];
-        let name =
-            kinds.iter().find_map(|kind| self.names().find(|name| name.starts_with(kind)))?;
+        let tensor = ["HGMMA.", "UTCHMMA", "HMMA."];
+        let first = |start: &str| self.names().find(|name| name.starts_with(start));
+        let single = || self.names().find(|name| ["FFMA", "FFMA2"].contains(name));
+        let name = tensor.into_iter().find_map(first).or_else(single)?;
         Some((name, self.names().filter(|other| *other == name).count()))
     }
 

@@ -41,7 +41,8 @@ pub struct Hints {
     pub cluster: i32,
 }
 
-/// With the compiler's own choice, four warps, the sums of a tile of 128×256 do not fit into their registers.
+/// With the compiler's own choice, four warps, the sums of a tile of 128×256 do
+/// not fit into their registers.
 pub const HINTS: Hints = Hints { warps: 8, cluster: 1 };
 
 fn options(hints: Hints) -> CompileOptions {

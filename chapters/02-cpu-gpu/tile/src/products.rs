@@ -30,7 +30,8 @@ pub mod products {
     // ANCHOR_END: product
 
     // ANCHOR: product_nt
-    /// C = A·Bᵀ, a layer's forward pass with weights of out×in: a tile of B is read as it lies, and turned.
+    /// C = A·Bᵀ, a layer's forward pass with weights of out×in: a tile of B is read
+    /// as it lies, and turned.
     #[cutile::entry(deny_in_kernel_checks = true)]
     pub fn product_nt<E: ElementType, const BM: i32, const BN: i32, const BK: i32>(
         c: &mut Tensor<f32, { [BM, BN] }>,
@@ -94,7 +95,7 @@ pub mod products {
         max_tile(z, zero)
     }
 
-    /// The approximation by `tanh` (Hendrycks and Gimpel, arXiv 1606.08415, section 2).
+    /// The approximation by `tanh` (Hendrycks and Gimpel, arXiv 1606.08415, part 2).
     fn gelu<const M: i32, const N: i32>(z: Tile<f32, { [M, N] }>) -> Tile<f32, { [M, N] }> {
         let half: Tile<f32, { [M, N] }> = constant(0.5f32, shape![M, N]);
         let one: Tile<f32, { [M, N] }> = constant(1.0f32, shape![M, N]);
@@ -105,7 +106,8 @@ pub mod products {
     // ANCHOR_END: activations
 
     // ANCHOR: linear
-    /// y = activation(x·Wᵀ + bias) in bf16, and the sum before the activation, which the backward pass needs.
+    /// y = activation(x·Wᵀ + bias) in bf16, and the sum before the activation,
+    /// which the backward pass needs.
     #[cutile::entry(deny_in_kernel_checks = true)]
     pub fn linear<const BM: i32, const BN: i32, const BK: i32, const GELU: i32>(
         y: &mut Tensor<bf16, { [BM, BN] }>,

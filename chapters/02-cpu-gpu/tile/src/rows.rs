@@ -27,8 +27,9 @@ pub mod rows {
     }
 
     // ANCHOR: cross_entropy
-    /// Each row's loss, -ln softmax(logits)[label], and its gradient for the logits times `scale`. The first pass over
-    /// a row keeps its largest logit so far and the sum relative to that (Milakov and Gimelshein, arXiv 1805.02867).
+    /// Each row's loss, -ln softmax(logits)[label], and its gradient for the logits
+    /// times `scale`. The first pass over a row keeps its largest logit so far and
+    /// the sum relative to that (Milakov and Gimelshein, arXiv 1805.02867).
     #[cutile::entry(deny_in_kernel_checks = true)]
     pub fn cross_entropy<const BM: i32, const BN: i32, const COLUMNS: i32>(
         loss: &mut Tensor<f32, { [BM] }>,
@@ -77,8 +78,9 @@ pub mod rows {
     // ANCHOR_END: cross_entropy
 
     // ANCHOR: rms_norm
-    /// y = gain·x / √(mean(x²) + ε), and the factor of each row, for the backward pass. A tile is as wide as a row: the
-    /// zeros that are read beyond its end add nothing to the sum, and the mean is over the columns that there are.
+    /// y = gain·x / √(mean(x²) + ε), and the factor of each row, for the backward
+    /// pass. A tile is as wide as a row: the zeros that are read beyond its end add
+    /// nothing to the sum, and the mean is over the columns that there are.
     #[cutile::entry(deny_in_kernel_checks = true)]
     pub fn rms_norm<const BM: i32, const BN: i32>(
         y: &mut Tensor<bf16, { [BM, BN] }>,
@@ -107,7 +109,8 @@ pub mod rows {
     // ANCHOR_END: rms_norm
 
     // ANCHOR: rms_norm_backward
-    /// The gradient of x, and of the gain what these rows add to it: [`column_sums`] puts the parts together, in order.
+    /// The gradient of x, and of the gain what these rows add to it:
+    /// [`column_sums`] puts the parts together, in order.
     #[cutile::entry(deny_in_kernel_checks = true)]
     pub fn rms_norm_backward<const BM: i32, const BN: i32>(
         dx: &mut Tensor<bf16, { [BM, BN] }>,
@@ -141,7 +144,8 @@ pub mod rows {
     // ANCHOR_END: rms_norm_backward
 
     // ANCHOR: column_sums
-    /// The sum of each column: a program owns some columns and goes down them, tile after tile.
+    /// The sum of each column: a program owns some columns and goes down them, tile
+    /// after tile.
     #[cutile::entry(deny_in_kernel_checks = true)]
     pub fn column_sums<const BM: i32, const BN: i32>(
         sums: &mut Tensor<f32, { [BN] }>,

@@ -63,9 +63,10 @@ fn products_in_f32_multiply_as_often_as_they_must() {
 }
 
 // ANCHOR: predicted
-/// What the section predicts. On Hopper an instruction multiplies 64×N by 16. Two groups of warps run the same ones, each
-/// for its half of the tile, and those of the first step along k stand once more before the loop: the code has as many
-/// as a tile takes. On Blackwell one multiplies 128×N by 16.
+/// What the section predicts. On Hopper an instruction multiplies 64×N by 16.
+/// Two groups of warps run the same ones, each for its half of the tile, and
+/// those of the first step along k stand once more before the loop: the code
+/// has as many as a tile takes. On Blackwell one multiplies 128×N by 16.
 #[test]
 fn the_number_of_products_is_predicted() {
     for (target, rows, tile) in [
@@ -84,7 +85,8 @@ fn the_number_of_products_is_predicted() {
     }
 }
 
-/// Four stages of A and B in bf16, the tile of C in halves, CUDA's own kibibyte, and barriers.
+/// Four stages of A and B in bf16, the tile of C in halves, CUDA's own
+/// kibibyte, and barriers.
 #[test]
 fn shared_memory_is_predicted() {
     let [m, n, k] = [128, 256, 64];
