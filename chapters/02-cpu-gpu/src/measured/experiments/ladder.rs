@@ -66,9 +66,11 @@ const CUBLAS: [(&str, Precision); 2] =
     [("cublas", Precision::F32), ("cublas_bf16", Precision::Bf16)];
 
 /// Products written in Rust, of crates that have been built: their names in records, and what the crates call them.
-const IN_RUST: [(&str, InRust, &[&str]); 3] = [
+const IN_RUST: [(&str, InRust, &[&str]); 5] = [
     ("tile", InRust::Tile, &["product", "f32"]),
     ("tile_bf16", InRust::Tile, &["product", "bf16"]),
+    ("tile_nt_bf16", InRust::Tile, &["product_nt", "bf16"]),
+    ("tile_tn_bf16", InRust::Tile, &["product_tn", "bf16"]),
     ("cube", InRust::Cube, &["tiled"]),
 ];
 
