@@ -27,7 +27,6 @@ pub mod attention {
         numbers.reshape(shape![1, C]).broadcast(shape![R, C])
     }
 
-    // ANCHOR: attention
     /// The output, and the logarithm of each row's sum.
     #[cutile::entry(deny_in_kernel_checks = true)]
     pub fn attention<const BM: i32, const BN: i32, const D: i32>(
@@ -78,9 +77,7 @@ pub mod attention {
         out.store(short.reshape(shape![1, BM, D]));
         log_sums.store((largest + log(total)).reshape(shape![1, BM]));
     }
-    // ANCHOR_END: attention
 
-    // ANCHOR: attention_dots
     /// Each row's output times its upstream gradient: what the softmax's gradient
     /// subtracts.
     #[cutile::entry(deny_in_kernel_checks = true)]
@@ -97,9 +94,7 @@ pub mod attention {
         let sums: Tile<f32, { [1, BM] }> = reduce_sum(out_tile * dout_tile, 2);
         dots.store(sums);
     }
-    // ANCHOR_END: attention_dots
 
-    // ANCHOR: attention_dkdv
     /// The gradients of keys and values: the products are turned, so that rows are
     /// keys and columns are queries.
     #[cutile::entry(deny_in_kernel_checks = true)]
@@ -156,9 +151,7 @@ pub mod attention {
         dk.store(dk_short.reshape(shape![1, BN, D]));
         dv.store(dv_short.reshape(shape![1, BN, D]));
     }
-    // ANCHOR_END: attention_dkdv
 
-    // ANCHOR: attention_dq
     /// The gradient of the queries, as the forward pass goes.
     #[cutile::entry(deny_in_kernel_checks = true)]
     pub fn attention_dq<const BM: i32, const BN: i32, const D: i32>(
@@ -212,5 +205,4 @@ pub mod attention {
         let short: Tile<bf16, { [BM, D] }> = convert_tile(dq_sum);
         dq.store(short.reshape(shape![1, BM, D]));
     }
-    // ANCHOR_END: attention_dq
 }

@@ -38,7 +38,6 @@ pub struct Kernel {
     pub arguments: Vec<Argument>,
 }
 
-// ANCHOR: table
 /// What is compiled and counted when nothing else is asked for: kernels with
 /// their generic arguments. `TILE` is what [`tile_for`] says.
 const TABLE: [(&str, &str); 18] = [
@@ -61,7 +60,6 @@ const TABLE: [(&str, &str); 18] = [
     ("attention_dkdv", "64 64 64"),
     ("attention_dq", "64 64 64"),
 ];
-// ANCHOR_END: table
 
 /// The tile of a product. Hopper and Blackwell's large chips multiply numbers in bf16 out of shared memory, and take a
 /// large one; elsewhere its parts go through registers, which would not hold them. Ampere loads by threads, not by a unit

@@ -31,7 +31,6 @@ pub use cutile::half::bf16;
 
 // ---- Without a card ------------------------------------------------------------------------------------
 
-// ANCHOR: hints
 /// What the compiler is told beside the program.
 #[derive(Clone, Copy)]
 pub struct Hints {
@@ -48,7 +47,6 @@ pub const HINTS: Hints = Hints { warps: 8, cluster: 1 };
 fn options(hints: Hints) -> CompileOptions {
     CompileOptions::default().num_worker_warps_per_cta(hints.warps).num_cta_in_cga(hints.cluster)
 }
-// ANCHOR_END: hints
 
 /// A kernel as a GPU gets it.
 pub struct Compiled {
@@ -279,7 +277,6 @@ impl Card {
     }
 }
 
-// ANCHOR: launch
 /// A product, in the layout that the kernel's name says.
 ///
 /// # Errors
@@ -299,7 +296,6 @@ pub fn product<E: DType>(
         _ => to.go(kernel, products::product_tt(c, a, b)),
     }
 }
-// ANCHOR_END: launch
 
 /// Launches any kernel: its inputs and its scalar, if it has one, and what it makes of outputs that were NaN.
 ///

@@ -29,7 +29,6 @@ pub mod products {
     }
     // ANCHOR_END: product
 
-    // ANCHOR: product_nt
     /// C = A·Bᵀ, a layer's forward pass with weights of out×in: a tile of B is read
     /// as it lies, and turned.
     #[cutile::entry(deny_in_kernel_checks = true)]
@@ -48,9 +47,7 @@ pub mod products {
         }
         c.store(sum);
     }
-    // ANCHOR_END: product_nt
 
-    // ANCHOR: product_tn
     /// C = Aᵀ·B, the gradient of a layer's weights.
     #[cutile::entry(deny_in_kernel_checks = true)]
     pub fn product_tn<E: ElementType, const BM: i32, const BN: i32, const BK: i32>(
@@ -68,7 +65,6 @@ pub mod products {
         }
         c.store(sum);
     }
-    // ANCHOR_END: product_tn
 
     /// C = Aᵀ·Bᵀ.
     #[cutile::entry(deny_in_kernel_checks = true)]
@@ -89,7 +85,6 @@ pub mod products {
         c.store(sum);
     }
 
-    // ANCHOR: activations
     fn relu<const M: i32, const N: i32>(z: Tile<f32, { [M, N] }>) -> Tile<f32, { [M, N] }> {
         let zero: Tile<f32, { [M, N] }> = constant(0.0f32, shape![M, N]);
         max_tile(z, zero)
@@ -103,9 +98,7 @@ pub mod products {
         let scale: Tile<f32, { [M, N] }> = constant(0.797_884_6f32, shape![M, N]);
         half * z * (one + tanh(scale * (z + cubic * z * z * z)))
     }
-    // ANCHOR_END: activations
 
-    // ANCHOR: linear
     /// y = activation(x·Wᵀ + bias) in bf16, and the sum before the activation,
     /// which the backward pass needs.
     #[cutile::entry(deny_in_kernel_checks = true)]
@@ -137,5 +130,4 @@ pub mod products {
         let y_short: Tile<bf16, { [BM, BN] }> = convert_tile(z);
         y.store(y_short);
     }
-    // ANCHOR_END: linear
 }

@@ -26,7 +26,6 @@ pub mod rows {
         select(lt_tile(columns, end), scores, nothing)
     }
 
-    // ANCHOR: cross_entropy
     /// Each row's loss, -ln softmax(logits)[label], and its gradient for the logits
     /// times `scale`. The first pass over a row keeps its largest logit so far and
     /// the sum relative to that (Milakov and Gimelshein, arXiv 1805.02867).
@@ -75,9 +74,7 @@ pub mod rows {
             gradient_tiles.store(short, [0i32, j]);
         }
     }
-    // ANCHOR_END: cross_entropy
 
-    // ANCHOR: rms_norm
     /// y = gain·x / √(mean(x²) + ε), and the factor of each row, for the backward
     /// pass. A tile is as wide as a row: the zeros that are read beyond its end add
     /// nothing to the sum, and the mean is over the columns that there are.
@@ -106,9 +103,7 @@ pub mod rows {
         let short: Tile<bf16, { [BM, BN] }> = convert_tile(x_tile * wide * gains);
         y.store(short);
     }
-    // ANCHOR_END: rms_norm
 
-    // ANCHOR: rms_norm_backward
     /// The gradient of x, and of the gain what these rows add to it:
     /// [`column_sums`] puts the parts together, in order.
     #[cutile::entry(deny_in_kernel_checks = true)]
@@ -141,9 +136,7 @@ pub mod rows {
         let short: Tile<bf16, { [BM, BN] }> = convert_tile(wide * (upstream - normed * means));
         dx.store(short);
     }
-    // ANCHOR_END: rms_norm_backward
 
-    // ANCHOR: column_sums
     /// The sum of each column: a program owns some columns and goes down them, tile
     /// after tile.
     #[cutile::entry(deny_in_kernel_checks = true)]
@@ -160,5 +153,4 @@ pub mod rows {
         let total: Tile<f32, { [BN] }> = reduce_sum(sum, 0);
         sums.store(total);
     }
-    // ANCHOR_END: column_sums
 }

@@ -62,7 +62,6 @@ fn products_in_f32_multiply_as_often_as_they_must() {
     }
 }
 
-// ANCHOR: predicted
 /// What the section predicts. On Hopper an instruction multiplies 64×N by 16.
 /// Two groups of warps run the same ones, each for its half of the tile, and
 /// those of the first step along k stand once more before the loop: the code
@@ -94,7 +93,6 @@ fn shared_memory_is_predicted() {
     let predicted = 4 * (m * k + k * n) * 2 + 32 * 1024 + 1024;
     assert!((predicted..predicted + 256).contains(&entry.code.shared), "{}", entry.code.shared);
 }
-// ANCHOR_END: predicted
 
 /// The compiler's own choice, four warps, is one that spills; eight do not.
 #[test]

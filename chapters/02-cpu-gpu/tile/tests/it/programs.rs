@@ -74,3 +74,12 @@ fn a_kernel_that_is_not_there_is_named() {
         assert!(said.contains(says), "{words:?}: {said}");
     }
 }
+
+#[test]
+fn without_a_toolkit_it_says_how_to_get_one() {
+    let mut hints = Command::new(env!("CARGO_BIN_EXE_tile"));
+    hints.args(["hints", "sm_90", "column_sums", "32", "64"]);
+    let (output, said) = output(hints.env_clear().env("CUDA_TOOLKIT_PATH", "/nowhere"));
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("tools/cuda/toolkit.sh"), "{said}");
+}
