@@ -20,6 +20,7 @@ use crate::{
     key::{Kind, Quantity},
     plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series, few},
     record::Value,
+    units::apart,
 };
 
 /// What a figure's values are compared with.
@@ -32,12 +33,14 @@ pub enum Limits {
     OfValues,
     /// These, by name, in the values' unit.
     These(Vec<(String, f64)>),
+    /// What would be as much as there is on the other axis of lines, up to a most.
+    Diagonal(String, Option<f64>),
 }
 
 impl Limits {
     fn of<'r>(&self, values: impl Iterator<Item = &'r Value>) -> Vec<(String, f64)> {
         match self {
-            Self::None => Vec::new(),
+            Self::None | Self::Diagonal(..) => Vec::new(),
             Self::These(limits) => limits.clone(),
             Self::OfValues => {
                 let mut found: Vec<(String, f64)> = Vec::new();
@@ -78,6 +81,16 @@ impl Bars {
     /// # Errors
     /// If there is no bar: that of the first one, as [`Records::find`].
     pub fn draw(&self, records: &Records, caption: impl Into<String>) -> Result<Drawing> {
+        self.draw_as(records, caption, false)
+    }
+
+    /// The same; with `differences` they are written as [`apart`] has it, and one of nothing has no length.
+    pub(crate) fn draw_as(
+        &self,
+        records: &Records,
+        caption: impl Into<String>,
+        differences: bool,
+    ) -> Result<Drawing> {
         let scale = self.scale;
         let mut bars = Vec::new();
         let mut values: Vec<&Value> = Vec::new();
@@ -86,6 +99,11 @@ impl Bars {
             values.extend(found.as_ref().ok().copied());
             match found {
                 Err(Error::Key(_)) => {}
+                Ok(value) if differences => {
+                    let bar = Bar::scaled(name, Ok(value), scale)?;
+                    let length = bar.value.filter(|length| length.0 > 0.0);
+                    bars.push(Bar { value: length, text: apart(value.median), ..bar });
+                }
                 found => bars.push(Bar::scaled(name, found, scale)?),
             }
         }
@@ -110,7 +128,8 @@ pub struct Lines {
     pub y: Axis,
     /// From a value in its unit to the number on the axis.
     pub scale: fn(f64) -> f64,
-    /// Label and quantity: all values of it. One that was not measured has no line.
+    /// Label and quantity: all values of it. Several of one label, one after the other, are one line; the first of two values
+    /// at the same place counts. One that was not measured has no line.
     pub lines: Vec<(String, Quantity)>,
     /// Dashed lines across.
     pub limits: Limits,
@@ -134,14 +153,24 @@ impl Lines {
         let mut series = Vec::new();
         let mut values: Vec<&Value> = Vec::new();
         let mut places: Vec<f64> = Vec::new();
-        for (name, quantity) in &self.lines {
-            let points = match records.over(self.over, quantity) {
-                Err(Error::Key(_) | Error::Skipped { .. }) => continue,
-                found => found?,
-            };
+        for parts in self.lines.chunk_by(|a, b| a.0 == b.0) {
+            let mut points: Vec<(f64, &Value)> = Vec::new();
+            for (_, quantity) in parts {
+                match records.over(self.over, quantity) {
+                    Err(Error::Key(_) | Error::Skipped { .. }) => {}
+                    found => points.extend(found?),
+                }
+            }
+            if points.is_empty() {
+                continue;
+            }
+            if parts.len() > 1 {
+                points.sort_by(|a, b| a.0.total_cmp(&b.0));
+                points.dedup_by_key(|point| point.0);
+            }
             places.extend(points.iter().map(|(x, _)| *x));
             values.extend(points.iter().map(|(_, value)| *value));
-            series.push(Series::of(name, &points, scale));
+            series.push(Series::of(&parts[0].0, &points, scale));
         }
         if let ([], Some((_, first))) = (&series[..], self.lines.first()) {
             records.every(first)?;
@@ -152,12 +181,20 @@ impl Lines {
         let across =
             |value| first.zip(last).map(|(a, b)| vec![(a, scale(value)), (b, scale(value))]);
         let limits = self.limits.of(values.into_iter());
-        let limits = limits
+        let mut limits: Vec<LimitLine> = limits
             .into_iter()
-            .filter_map(|(name, value)| Some(LimitLine { name, points: across(value)? }));
+            .filter_map(|(name, value)| Some(LimitLine { name, points: across(value)? }))
+            .collect();
+        if let Limits::Diagonal(name, most) = &self.limits {
+            let points = match most {
+                Some(most) => places.iter().map(|x| (*x, x.min(*most))).collect(),
+                None => first.into_iter().chain(last).map(|x| (x, x)).collect(),
+            };
+            limits.push(LimitLine { name: name.clone(), points });
+        }
         let mut x = self.x.clone();
         x.ticks = x.ticks.or_else(|| Some(few(&places)));
-        Ok(LinePlot { x, y: self.y.clone(), series, limits: limits.collect() })
+        Ok(LinePlot { x, y: self.y.clone(), series, limits })
     }
 
     /// The figure with this caption.

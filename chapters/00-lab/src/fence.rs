@@ -16,17 +16,21 @@
 //! | `with NAME=VALUE …` | parameters of all quantities below that have them |
 //! | `each NAME: a, b "words"`, `each NAME, NAME: a 1, b 2 "words of NAME"`, `each NAME: *` | a bar, line or row for each value; `{NAME}` is its words in labels, itself in quantities; `*`: all that were recorded |
 //! | `across NAME: …` | the same for columns |
-//! | `bars: LABEL, OPTION…` | the axis of bars; `log`, `toggled`, `from 1` (lines: it holds that), `0..5`, `×1e3`, `÷1e9`, `%`, `wrong %`, `MiB` |
+//! | `words NAME: a "words", …` | words of values that a list has without |
+//! | `bars: LABEL, OPTION…` | the axis of bars; `log`, `toggled`, `from 1` (lines: it holds that), `0..5`, `ticks 1 8 64`, `×1e3`, `÷1e9`, `%`, `wrong %`, `MiB` |
 //! | `lines over NAME: LABEL, OPTION…`, `y: …` | the axes of lines |
-//! | `limits`, `limit WORDS = QUANTITY` | dashed lines: the records' own; this one |
-//! | `LABEL = QUANTITY` | bars or lines |
+//! | `limits`, `limit WORDS = QUANTITY` | dashed lines: the records' own; this one, or a number |
+//! | `diagonal WORDS`, `diagonal WORDS up to cores` | a dashed line: as much as there is on the axis, or no more than there are cores |
+//! | `LABEL = QUANTITY` | bars or lines; several of the same label, one after the other, are one line |
 //! | `HEAD \| CELL` | a column: words, or a quantity with `or-why`, `or "words"` |
 //! | `present` | rows without any value are left out |
 //! | `filled` | columns without any value are left out |
 //! | `> …` | the caption; `{EXPRESSION}` is a number, `[…]` is left out where one of its numbers is missing |
 //!
-//! An expression is a quantity (`key name=value …`), which may begin with `min`, `max`, `any`, `count`, `first NAME` or `last NAME`
-//! and end with `of-limit`, `low`, `high`, `range` (of the samples), `samples` (how many) or `@NAME` (a parameter as recorded); or `A / B`, a ratio; or `machine`, `cpu`, `cores`.
+//! An expression is a quantity (`key name=value …`), which may begin with `min`, `max`, `any`, `count`, `zeros` (how many are 0), `first NAME` or
+//! `last NAME` and end with `of-limit`, `low`, `high`, `range` (of the samples), `quartiles`, `samples` (how many), `plain` (without its unit),
+//! `decimals=6`, `percent=0`, `points` (of percent), `apart` (in powers of ten, and 0 in words; also of bars) or `@NAME` (a parameter as recorded); or `A / B`, a ratio, or
+//! `A against B`, by how much it is more or less; or `machine`, `cpu`, `cores`.
 
 mod expression;
 mod read;
@@ -38,7 +42,7 @@ use crate::{
     plot::Axis,
     table::{Entry, Grid},
 };
-use expression::{Bindings, Expression, Piece, Quote, caption, filled};
+use expression::{Bindings, Expression, Piece, Quote, Show, caption, filled};
 
 /// What a fence declares.
 #[derive(Clone, Debug)]
@@ -48,12 +52,16 @@ pub struct Fence {
     each: Vec<Loop>,
     /// The same for a table's columns.
     across: Vec<Loop>,
+    /// Words of values.
+    words: Vec<Loop>,
     /// Bars, lines or columns: their label and what they show.
     entries: Vec<(String, Cell)>,
     /// Whether the values' own limits are drawn.
     limits: bool,
     /// Further limits.
-    limit: Vec<(String, Quote)>,
+    limit: Vec<(String, Limit)>,
+    /// A limit that grows with the axis; whether it ends at the machine's cores.
+    diagonal: Option<(String, bool)>,
     /// Whether rows without a value are left out.
     present: bool,
     /// Whether columns without a value are.
@@ -67,6 +75,14 @@ enum Shape {
     Bars { axis: Axis, scale: fn(f64) -> f64 },
     Lines { over: &'static str, x: Axis, y: Axis, scale: fn(f64) -> f64 },
     Table,
+}
+
+/// Where a limit is.
+#[allow(clippy::large_enum_variant, reason = "there are a few dozen in a book")]
+#[derive(Clone, Debug)]
+enum Limit {
+    Of(Quote),
+    Number(f64),
 }
 
 /// Values of a parameter, each with its words; `None` stands for all that were recorded, also of several together.
@@ -110,8 +126,9 @@ impl Fence {
         let limits = self.limits(records)?;
         match &self.shape {
             Shape::Bars { axis, scale } => {
+                let apart = self.entries.iter().any(|(_, cell)| cell.shows(Show::Apart));
                 Bars { axis: axis.clone(), scale: *scale, bars: entries, limits }
-                    .draw(records, caption)
+                    .draw_as(records, caption, apart)
             }
             Shape::Lines { over, x, y, scale } => {
                 let (x, y) = (x.clone(), y.clone());
@@ -176,8 +193,16 @@ impl Fence {
         if self.limits {
             return Ok(Limits::OfValues);
         }
-        let limit = |(words, of): &(String, Quote)| {
-            Ok((words.clone(), records.get(of.at(&Bindings::new()))?.median))
+        if let Some((words, ends)) = &self.diagonal {
+            let most = ends.then_some(records.machine.cores as f64);
+            return Ok(Limits::Diagonal(words.clone(), most));
+        }
+        let limit = |(words, limit): &(String, Limit)| {
+            let value = match limit {
+                Limit::Of(quote) => records.get(quote.at(&Bindings::new()))?.median,
+                Limit::Number(number) => *number,
+            };
+            Ok((words.clone(), value))
         };
         Ok(match self.limit.iter().map(limit).collect::<Result<Vec<_>>>()? {
             limits if limits.is_empty() => Limits::None,
@@ -208,6 +233,13 @@ impl Fence {
             };
             let with = |before: Bindings| values.iter().map(move |one| [&before[..], one].concat());
             all = all.into_iter().flat_map(with).collect();
+        }
+        for (name, value, words) in all.iter_mut().flatten() {
+            let lists = self.words.iter().filter(|list| list.names[0] == *name);
+            let named = lists.flat_map(|list| &list.values).flatten().find(|(of, _)| of == value);
+            if let Some((_, named)) = named {
+                words.clone_from(named);
+            }
         }
         all
     }
@@ -244,14 +276,22 @@ impl Cell {
         }
     }
 
+    /// Whether it is a quantity, of which it shows this.
+    fn shows(&self, show: Show) -> bool {
+        matches!(self, Self::Number { of: Expression::Of(quote), .. } if quote.is_it(show))
+    }
+
     fn entry(&self, row: &Bindings, records: &Records) -> Entry {
         match self {
             Self::Words(words) => Entry::Words(filled(words, row, true)),
-            Self::Number { of: Expression::Of(quote), otherwise } if quote.is_plain() => {
+            Self::Number { of: Expression::Of(quote), otherwise } if quote.is_it(Show::Median) => {
                 match otherwise {
                     Otherwise::Dash => Entry::Value(quote.at(row)),
                     Otherwise::Why => Entry::OrWhy(quote.at(row)),
-                    Otherwise::Words(words) => Entry::Or(quote.at(row), words.clone()),
+                    Otherwise::Words(words) => match records.get(quote.at(row)) {
+                        Err(Error::Key(_)) => Entry::Words(words.clone()),
+                        _ => Entry::Or(quote.at(row), words.clone()),
+                    },
                 }
             }
             Self::Number { of, .. } => {
@@ -312,6 +352,36 @@ mod tests {
     }
 
     #[test]
+    fn differences_and_limits_that_grow_are_drawn() -> Result<()> {
+        let rate =
+            |n: usize, rate| RATE.at(&[("who", &"ours"), ("n", &n)]).value(Samples::one(rate));
+        let values = [rate(1, 0.0), rate(2, 4.73e-7), rate(4, 3.0)];
+        let records = testing::records(&testing::demo("demo", &[RATE]), &values, &[]);
+        let text = "of demo.rate\neach n: 1, 2\nbars: off, log, 1e-9..1e-4\nlimit tested = 1e-5\n{n} = it n={n} apart\n\
+                    > {it n=4 against it n=2 plain}, {max it apart}, {zeros it} of {count it}, {it n=4 plain}, {it n=4 decimals=2}, {it n=4 quartiles}.";
+        let drawing = read(text)?.draw(&records)?;
+        let alt = "1: 0, bit for bit; 2: 4.7×10⁻⁷; dashed, tested: 10⁻⁵.";
+        assert!(drawing.alt.ends_with(alt), "{}", drawing.alt);
+        assert_eq!(
+            drawing.caption,
+            "+634,249,371.5%, 3.0×10⁰, 1 of 3, 3.00, 3.00, 3.00 FLOP/s to 3.00 FLOP/s."
+        );
+        let text = "lines over n: n\ny: rate\nour = demo.rate n=4\nour = demo.rate n=2\nour = demo.rate n=4\n> A rate.";
+        let drawing = read(text)?.draw(&records)?;
+        assert!(drawing.alt.ends_with("our: 4.73×10⁻⁷ at 2, 3.00 at 4."), "{}", drawing.alt);
+        for (diagonal, alt) in
+            [("ideal", "1.00 at 1 to 4.00 at 4."), ("cores up to cores", "1.00 at 1 to 2.00 at 4.")]
+        {
+            let text = format!(
+                "lines over n: n, ticks 1 4\ny: rate\ndiagonal {diagonal}\nours = demo.rate\n> A rate."
+            );
+            let drawing = read(&text)?.draw(&records)?;
+            assert!(drawing.alt.ends_with(alt), "{}", drawing.alt);
+        }
+        Ok(())
+    }
+
+    #[test]
     fn a_table_has_a_row_for_each_value_and_columns_across() -> Result<()> {
         let text = "with who=ours\neach n: 32, 64, 128\nacross who: ours, theirs \"a library\"\nn | \"{n}\"\n\
                     {who} | demo.rate who={who} n={n} or \"none\"\nof the peak | demo.rate n={n} of-limit\n\
@@ -323,12 +393,17 @@ mod tests {
             "32 | 1.00 GFLOP/s | 500 MFLOP/s | 25.0% | 1.00 GFLOP/s to 1.50 GFLOP/s | 7 | 3";
         assert_eq!(table.rows[0].join(" | "), first);
         assert_eq!(table.rows[1][2], "none");
-        assert_eq!(table.rows[2][1..4], ["–", "–", "–"]);
+        assert_eq!(table.rows[2][1..4], ["none", "none", "–"]);
         let present = read(&format!("present\n{text}"))?.table(&records())?;
         assert_eq!(present.rows.len(), 3, "the share has no n");
         let text =
             "present\neach n: 32, 64, 128\nn | \"{n}\"\nours | demo.rate who=ours n={n}\n> All.";
         assert_eq!(read(text)?.table(&records())?.rows.len(), 2);
+        let text = "words who: theirs \"a library\", ours \"none\"\neach who, n: *\nwho | \"{who}\"\nof | demo.rate who={who} n={n}\n\
+                    share | demo.share percent=0\npoints | demo.share points\n> All.";
+        let rows = read(text)?.table(&records())?.rows;
+        assert_eq!(rows[0], ["none", "1.00 GFLOP/s", "25%", "+25.0 points"]);
+        assert_eq!(rows[2], ["a library", "500 MFLOP/s", "25%", "+25.0 points"]);
         let text = "each who, n: ours 32 \"this, small\", theirs 32\nwho | \"{who} {n}\"\nrate | demo.rate who={who} n={n}\n> All.";
         let heads = read(text)?.table(&records())?.rows.into_iter().map(|row| row[0].clone());
         assert_eq!(heads.collect::<Vec<_>>(), ["this, small 32", "theirs 32"]);
@@ -370,6 +445,8 @@ mod tests {
             ("each who, n: ours\nn | \"{n}\"\n> A.", "`ours` is not 2 values"),
             ("y: rate\nours = demo.rate\n> A.", "`y:` belongs to lines"),
             ("bars: rate\nours = max demo.rate\n> A.", "a quantity as it is"),
+            ("lines over n: n\ny: rate\nours = demo.rate apart\n> A.", "a quantity as it is"),
+            ("bars: rate\nlimit it = one\nours = demo.rate\n> A.", "no experiment declares `one`"),
             ("bars: rate\nours = demo.rate\n> {demo.gone}.", "no experiment declares `demo.gone`"),
             ("bars: rate\nours = demo.rate\n> {demo.rate.", "has no `}`"),
         ] {

@@ -167,6 +167,16 @@ pub fn scientific(value: f64, digits: usize) -> String {
     format!("{sign}{mantissa}{}", power_of_ten(power))
 }
 
+/// How far two results are apart: few are near 1, and nothing at all is said in words.
+///
+/// ```
+/// assert_eq!(lab::units::apart(4.73e-7), "4.7×10⁻⁷");
+/// assert_eq!(lab::units::apart(0.0), "0, bit for bit");
+/// ```
+pub fn apart(value: f64) -> String {
+    if value == 0.0 { "0, bit for bit".to_owned() } else { scientific(value, 2) }
+}
+
 /// A number that was chosen (a size, a learning rate, a tick), in the digits that it has, four of many: `512`,
 /// `0.0005`, `20,000`, `10⁷`, `5×10⁸`.
 ///

@@ -17,7 +17,7 @@ pub fn chapter() -> Chapter {
         part(measured::input::experiments(), drawn::input::figures(), drawn::input::tables()),
         part(measured::memory::experiments(), drawn::memory::figures(), drawn::memory::tables()),
         part(measured::compare::experiments(), drawn::compare::figures(), drawn::compare::tables()),
-        part(measured::command::experiments(), vec![], drawn::command::tables()),
+        part(measured::command::experiments(), vec![], vec![]),
         part(measured::gpu::experiments(), vec![], vec![]),
         part(measured::pytorch::experiments(), vec![], vec![]),
         part(measured::timeline::experiments(), drawn::timeline::figures(), vec![]),

@@ -15,8 +15,8 @@ pub fn chapter() -> Chapter {
             figures::split::figures(),
             figures::split::tables(),
         ),
-        part(experiments::replicas::experiments(), figures::replicas::figures(), vec![]),
-        part(experiments::plan::experiments(), figures::plan::figures(), figures::plan::tables()),
+        part(experiments::replicas::experiments(), vec![], vec![]),
+        part(experiments::plan::experiments(), figures::plan::figures(), vec![]),
     ];
     Chapter::of(7, "multi_gpu", "Many GPUs", parts)
 }

@@ -1,7 +1,11 @@
 //! What stands between braces in a caption, and behind the equals sign of a bar: quantities, and what is made of them.
 
 use crate::{
-    Error, Key, Records, Result, Unit, key::Quantity, machine::Machine, record::Value, units::plain,
+    Error, Key, Records, Result, Unit,
+    key::Quantity,
+    machine::Machine,
+    record::Value,
+    units::{apart, difference, plain},
 };
 
 /// Names that stand for values: each with the value, and the words that labels have for it.
@@ -23,6 +27,8 @@ pub(super) enum Pick {
     /// The first that was measured.
     Any,
     Count,
+    /// How many are 0.
+    Zeros,
     /// The one with the smallest value of this parameter.
     First(&'static str),
     /// The one with the largest.
@@ -38,8 +44,19 @@ pub(super) enum Show {
     Low,
     High,
     Range,
+    /// From the lower to the upper.
+    Quartiles,
     /// How many samples there are.
     Samples,
+    /// Without the unit.
+    Plain,
+    Decimals(usize),
+    /// As a percentage with so many decimals.
+    Percent(usize),
+    /// As a difference of percentages.
+    Points,
+    /// As a difference.
+    Apart,
     /// A parameter, as it was recorded.
     Parameter(&'static str),
 }
@@ -71,15 +88,16 @@ impl Quote {
         self.params.iter().any(|(_, value)| value.contains(&format!("{{{name}}}")))
     }
 
-    pub fn is_plain(&self) -> bool {
-        (self.pick, self.show) == (Pick::It, Show::Median)
+    /// Whether it shows this of the quantity as it is.
+    pub fn is_it(&self, show: Show) -> bool {
+        (self.pick, self.show) == (Pick::It, show)
     }
 
     fn value<'r>(&self, bindings: &Bindings, records: &'r Records) -> Result<&'r Value> {
         let quantity = self.at(bindings);
         let by_height = |a: &&Value, b: &&Value| a.median.total_cmp(&b.median);
         let found = match self.pick {
-            Pick::It | Pick::Count => return records.get(&quantity),
+            Pick::It | Pick::Count | Pick::Zeros => return records.get(&quantity),
             Pick::Any => records.every(&quantity)?.into_iter().next(),
             Pick::Lowest => records.every(&quantity)?.into_iter().min_by(by_height),
             Pick::Highest => records.every(&quantity)?.into_iter().max_by(by_height),
@@ -92,12 +110,16 @@ impl Quote {
     fn number(&self, bindings: &Bindings, records: &Records) -> Result<f64> {
         match self.pick {
             Pick::Count => Ok(records.every(self.at(bindings))?.len() as f64),
+            Pick::Zeros => {
+                let all = records.every(self.at(bindings))?;
+                Ok(all.iter().filter(|value| value.median == 0.0).count() as f64)
+            }
             _ => Ok(self.value(bindings, records)?.median),
         }
     }
 
     fn text(&self, bindings: &Bindings, records: &Records) -> Result<String> {
-        if self.pick == Pick::Count {
+        if matches!(self.pick, Pick::Count | Pick::Zeros) {
             return Ok(Unit::Count.format(self.number(bindings, records)?));
         }
         let value = self.value(bindings, records)?;
@@ -109,6 +131,14 @@ impl Quote {
             Show::Low => end(0.0),
             Show::High => end(1.0),
             Show::Range => format!("{} to {}", end(0.0), end(1.0)),
+            Show::Quartiles => {
+                [value.low, value.high].map(|end| value.unit.format(end)).join(" to ")
+            }
+            Show::Plain => Unit::Number.format(value.median),
+            Show::Decimals(digits) => format!("{:.digits$}", value.median),
+            Show::Percent(digits) => format!("{:.digits$}%", 100.0 * value.median),
+            Show::Points => format!("{} points", difference(100.0 * value.median, 1)),
+            Show::Apart => apart(value.median),
             Show::Samples => Unit::Count.format(value.samples.0.len() as f64),
             Show::Parameter(name) => {
                 let text = value.param(name).ok_or_else(|| lacks(name))?;
@@ -123,27 +153,32 @@ impl Quote {
     }
 }
 
-/// A quantity, or one over another.
+/// A quantity, or one over another: as a ratio, or how much it is above or below it.
 #[derive(Clone, Debug)]
 pub(super) enum Expression {
     Of(Quote),
     Ratio(Quote, Quote),
+    Against(Quote, Quote),
 }
 
 impl Expression {
     /// The quantity, or the upper one.
     pub fn quote(&self) -> &Quote {
         match self {
-            Self::Of(quote) | Self::Ratio(quote, _) => quote,
+            Self::Of(quote) | Self::Ratio(quote, _) | Self::Against(quote, _) => quote,
         }
     }
 
     pub fn text(&self, bindings: &Bindings, records: &Records) -> Result<String> {
         match self {
             Self::Of(quote) => quote.text(bindings, records),
-            Self::Ratio(above, below) => {
+            Self::Ratio(above, below) | Self::Against(above, below) => {
                 let [above, below] = [above, below].map(|quote| quote.number(bindings, records));
-                Ok(Unit::Ratio.format(above? / below?))
+                let ratio = above? / below?;
+                Ok(match self {
+                    Self::Against(..) => format!("{}%", difference(100.0 * (ratio - 1.0), 1)),
+                    _ => Unit::Ratio.format(ratio),
+                })
             }
         }
     }

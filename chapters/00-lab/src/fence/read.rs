@@ -1,7 +1,7 @@
 //! From a fence's text to what it declares. What is wrong is said with its line.
 
 use super::{
-    Cell, Fence, Loop, Otherwise, Shape,
+    Cell, Fence, Limit, Loop, Otherwise, Shape,
     expression::{Expression, Pick, Piece, Quote, Show},
 };
 use crate::{
@@ -33,14 +33,16 @@ impl Fence {
     /// show or no caption, or a line is none that [`crate::fence`] describes.
     pub fn read(text: &str, known: &dyn Fn(&str) -> Option<Key>) -> Result<Self> {
         let mut reader = Reader { known, of: String::new(), with: Vec::new() };
-        let (mut shape, mut y, mut words) = (None, None, Vec::new());
+        let (mut shape, mut y, mut finding) = (None, None, Vec::new());
         let mut fence = Self {
             shape: Shape::Table,
             each: Vec::new(),
             across: Vec::new(),
+            words: Vec::new(),
             entries: Vec::new(),
             limits: false,
             limit: Vec::new(),
+            diagonal: None,
             present: false,
             filled: false,
             caption: Vec::new(),
@@ -51,7 +53,7 @@ impl Fence {
                 // A label may begin with any word.
                 let entry = line.contains(" | ") || (line.contains(" = ") && first != "limit");
                 match first {
-                    ">" => words.push(rest),
+                    ">" => finding.push(rest),
                     _ if entry => fence.entries.push(reader.entry(line)?),
                     "of" => rest.clone_into(&mut reader.of),
                     "with" => {
@@ -61,13 +63,22 @@ impl Fence {
                     }
                     "each" => fence.each.push(list(rest)?),
                     "across" => fence.across.push(list(rest)?),
+                    "words" => fence.words.push(list(rest)?),
                     "present" => fence.present = true,
                     "filled" => fence.filled = true,
                     "limits" => fence.limits = true,
                     "limit" => {
                         let (words, quote) =
                             rest.rsplit_once(" = ").ok_or("a limit is `limit WORDS = QUANTITY`")?;
-                        fence.limit.push((words.to_owned(), reader.quote(quote)?));
+                        let limit = match quote.parse() {
+                            Ok(number) => Limit::Number(number),
+                            Err(_) => Limit::Of(reader.quote(quote)?),
+                        };
+                        fence.limit.push((words.to_owned(), limit));
+                    }
+                    "diagonal" => {
+                        let words = rest.strip_suffix(" up to cores");
+                        fence.diagonal = Some((words.unwrap_or(rest).to_owned(), words.is_some()));
                     }
                     "bars:" => shape = Some((None, axis(rest)?)),
                     "lines" => {
@@ -88,7 +99,7 @@ impl Fence {
         }
         // A caption is outside the lists.
         reader.with.retain(|(_, value)| !value.contains('{'));
-        let complete = fence.complete(shape, y).and_then(|()| reader.caption(&words.join(" ")));
+        let complete = fence.complete(shape, y).and_then(|()| reader.caption(&finding.join(" ")));
         fence.caption = complete.map_err(Error::message)?;
         if fence.caption.is_empty() {
             return Err(Error::message("the finding is missing: `> …`"));
@@ -119,7 +130,8 @@ impl Fence {
             (None, None) => Shape::Table,
             (_, Some(_)) => return Err("`y:` belongs to lines".to_owned()),
         };
-        let plain = |cell: &Cell| matches!(cell, Cell::Number { of: Expression::Of(quote), .. } if quote.is_plain());
+        let bars = matches!(self.shape, Shape::Bars { .. });
+        let plain = |cell: &Cell| cell.shows(Show::Median) || (bars && cell.shows(Show::Apart));
         if drawn && !self.entries.iter().all(|(_, cell)| plain(cell)) {
             return Err("what is drawn is a quantity as it is".to_owned());
         }
@@ -204,10 +216,13 @@ fn axis(text: &str) -> Result<Scaled, String> {
             "%" => scale = |share| 100.0 * share,
             "wrong %" => scale = |share| 100.0 * (1.0 - share),
             _ => {
-                axis = match (option.strip_prefix("from "), option.split_once("..")) {
-                    (Some(base), _) => axis.from(number(base)?),
-                    (None, Some((low, high))) => axis.range(number(low)?, number(high)?),
-                    (None, None) => return Err(format!("an axis has no option `{option}`")),
+                axis = match (option.split_once(' '), option.split_once("..")) {
+                    (Some(("from", base)), _) => axis.from(number(base)?),
+                    (Some(("ticks", all)), _) => {
+                        axis.ticks(all.split(' ').map(number).collect::<Result<Vec<_>, _>>()?)
+                    }
+                    (_, Some((low, high))) => axis.range(number(low)?, number(high)?),
+                    _ => return Err(format!("an axis has no option `{option}`")),
                 }
             }
         }
@@ -241,25 +256,30 @@ impl Reader<'_> {
     }
 
     fn expression(&self, text: &str) -> Result<Expression, String> {
-        Ok(match text.split_once(" / ") {
-            Some((above, below)) => Expression::Ratio(self.quote(above)?, self.quote(below)?),
-            None => Expression::Of(self.quote(text)?),
-        })
+        for (word, made) in [
+            (" / ", Expression::Ratio as fn(Quote, Quote) -> Expression),
+            (" against ", Expression::Against),
+        ] {
+            if let Some((above, below)) = text.split_once(word) {
+                return Ok(made(self.quote(above)?, self.quote(below)?));
+            }
+        }
+        Ok(Expression::Of(self.quote(text)?))
     }
 
-    /// `[min|max|any|count|first NAME|last NAME] KEY name=value … [of-limit|low|high|range|samples|@NAME]`.
+    /// `[min|max|any|count|zeros|first NAME|last NAME] KEY name=value …`, and what is shown of it, as [`crate::fence`] has it.
     fn quote(&self, text: &str) -> Result<Quote, String> {
+        const PICKS: [&str; 7] = ["min", "max", "any", "count", "zeros", "first", "last"];
         let words = parts(text, ' ');
         let mut words = words.iter().map(String::as_str).peekable();
         let (mut pick, mut along) = (Pick::It, None);
-        if let Some(word) =
-            words.next_if(|word| ["min", "max", "any", "count", "first", "last"].contains(word))
-        {
+        if let Some(word) = words.next_if(|word| PICKS.contains(word)) {
             pick = match word {
                 "min" => Pick::Lowest,
                 "max" => Pick::Highest,
                 "any" => Pick::Any,
                 "count" => Pick::Count,
+                "zeros" => Pick::Zeros,
                 _ => {
                     along = Some((word, words.next().unwrap_or_default()));
                     Pick::It
@@ -283,9 +303,21 @@ impl Reader<'_> {
                 None if word == "low" => quote.show = Show::Low,
                 None if word == "high" => quote.show = Show::High,
                 None if word == "range" => quote.show = Show::Range,
+                None if word == "quartiles" => quote.show = Show::Quartiles,
                 None if word == "samples" => quote.show = Show::Samples,
+                None if word == "plain" => quote.show = Show::Plain,
+                None if word == "apart" => quote.show = Show::Apart,
+                None if word == "points" => quote.show = Show::Points,
                 None => {
                     let (name, value) = parameter(word)?;
+                    if let "decimals" | "percent" = &name[..] {
+                        let wrong = |_| format!("`{value}` is no number of decimals");
+                        let digits = value.parse().map_err(wrong)?;
+                        let decimals = name == "decimals";
+                        quote.show =
+                            if decimals { Show::Decimals(digits) } else { Show::Percent(digits) };
+                        continue;
+                    }
                     quote.params.push((declared(key, &name)?, value));
                 }
             }

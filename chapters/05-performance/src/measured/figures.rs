@@ -1,6 +1,5 @@
 //! What of the chapter's figures and tables has a geometry or words of its own; the pages declare the others.
 
-pub mod command;
 pub mod compare;
 pub mod input;
 pub mod lanes;

@@ -44,14 +44,12 @@ mod measured {
         mod compare;
         mod engine;
         mod gpu;
-        pub mod profile;
+        mod profile;
         mod pytorch;
-        pub mod timeline;
+        mod timeline;
     }
     mod figures {
         mod lanes;
-        mod profile;
-        mod timeline;
     }
 }
 mod memory {

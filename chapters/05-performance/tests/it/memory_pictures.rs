@@ -16,13 +16,8 @@ fn a_recorded_experiment_is_drawn() {
     let chapter = performance::chapter();
     let run = testing::run(&testing::experiment(performance::chapter(), "performance.memory"));
     let records = testing::records(&chapter, &run.values, &run.skipped);
-    let figure = chapter.figures.iter().find(|f| f.key == "performance.memory").unwrap();
-    let drawing = (figure.draw)(&records).unwrap();
-    assert!(drawing.svg.starts_with("<svg") && drawing.alt.contains("CNN"));
-    for (key, rows) in [("performance.memory", 5), ("performance.memory.parts", 2)] {
-        let table = chapter.tables.iter().find(|t| t.key == key).unwrap();
-        let table = (table.make)(&records).unwrap();
-        assert_eq!(table.rows.len(), rows, "{key}");
-        assert!(table.rows.iter().all(|row| row.len() == table.head.len()));
-    }
+    let of = |key: &str| key.starts_with("performance.memory");
+    let figures: Vec<_> = chapter.figures.into_iter().filter(|own| of(own.key)).collect();
+    let tables: Vec<_> = chapter.tables.into_iter().filter(|own| of(own.key)).collect();
+    testing::are_drawn(&figures, &tables, &records);
 }

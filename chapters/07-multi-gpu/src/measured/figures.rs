@@ -2,5 +2,4 @@
 
 pub mod comm;
 pub mod plan;
-pub mod replicas;
 pub mod split;

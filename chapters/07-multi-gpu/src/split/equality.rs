@@ -47,24 +47,6 @@ impl Strategy {
         }
     }
 
-    /// Its displayed name: `ZeRO, stage 2`.
-    pub fn label(self) -> String {
-        match self {
-            Self::Data => "data parallel".into(),
-            Self::Layers => "layers".into(),
-            Self::Pipeline(Schedule::Gpipe, micros) => format!("GPipe, {}", of_micros(micros)),
-            Self::Pipeline(Schedule::OneForwardOneBackward, micros) => {
-                format!("1F1B, {}", of_micros(micros))
-            }
-            Self::Tensor => "tensor parallel".into(),
-            Self::Zero(level) => format!("ZeRO, stage {}", level.number()),
-            Self::Hybrid(Grid { data, stages, tensor }, _) => {
-                format!("data {data} × pipeline {stages} × tensor {tensor}")
-            }
-            Self::Overlap(_) => "data parallel, overlapped".into(),
-        }
-    }
-
     /// Trains this rank's part, over any engine.
     ///
     /// # Errors
@@ -109,11 +91,6 @@ pub fn example() -> (Job, Vec<Batch>) {
     let rule = Rule::Adam(Adam { eps: 1e-7, ..Adam::default() }); // Keras's ε
     let job = Job { sizes: vec![784, 64, 48, 32, 10], seed: 1, rule };
     (job, batches.collect())
-}
-
-/// `1 micro-batch`, `8 micro-batches`.
-fn of_micros(micros: usize) -> String {
-    format!("{micros} micro-batch{}", if micros == 1 { "" } else { "es" })
 }
 
 /// How far two trainings are apart.

@@ -1,2 +1,6 @@
 mod experiments;
-mod figures;
+
+#[test]
+fn all_is_drawn_in_the_book() {
+    lab::testing::are_drawn_in_the_book(&multi_gpu::chapter());
+}

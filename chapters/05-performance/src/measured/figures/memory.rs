@@ -2,8 +2,7 @@
 
 use crate::{
     measured::experiments::memory::{
-        HALVED, LEAST, MEMORY, PART, PIECES, PIECES_PREDICTED, PREDICTED, SEGMENTS,
-        SEGMENTS_PREDICTED,
+        MEMORY, PART, PIECES, PIECES_PREDICTED, PREDICTED, SEGMENTS, SEGMENTS_PREDICTED,
     },
     memory::recompute::best_segments,
 };
@@ -13,7 +12,6 @@ use lab::{
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
     record::Value,
     table::Grid,
-    units::difference,
 };
 
 /// This part's figures.
@@ -27,10 +25,7 @@ pub fn figures() -> Vec<Figure> {
 
 /// This part's tables.
 pub fn tables() -> Vec<Table> {
-    vec![
-        Table { key: "performance.memory", make: table_memory },
-        Table { key: "performance.memory.parts", make: table_parts },
-    ]
+    vec![Table { key: "performance.memory.parts", make: table_parts }]
 }
 
 /// Mebibytes over a parameter.
@@ -135,30 +130,6 @@ fn draw_recompute(records: &Records) -> Result<Drawing> {
 /// Model and batch of a value.
 fn case(value: &Value) -> String {
     ["model", "batch"].map(|name| value.param(name).unwrap_or_default()).join(", ")
-}
-
-fn table_memory(records: &Records) -> Result<TableData> {
-    let all = records.every(MEMORY.at(&[]))?;
-    let halved: Vec<f64> =
-        records.every(HALVED.at(&[]))?.into_iter().map(|value| value.median).collect();
-    let caption = format!(
-        "Half the batch leaves between {} and {} of the memory, never exactly half.",
-        Unit::Share.format(halved.iter().copied().fold(f64::MAX, f64::min)),
-        Unit::Share.format(halved.iter().copied().fold(f64::MIN, f64::max))
-    );
-    Grid::new(all)
-        .column("model, batch", |value| case(value))
-        .column("chapter 3's counter", |value| LEAST.beside(value))
-        .column("predicted for dfdx", |value| PREDICTED.beside(value))
-        .column("measured", |value| value.text())
-        .column("off by", |value| match records.get(PREDICTED.beside(value)) {
-            Ok(predicted) => {
-                format!("{}%", difference(100.0 * (value.median / predicted.median - 1.0), 1))
-            }
-            Err(_) => "–".to_owned(),
-        })
-        .column("with half the batch", |value| HALVED.beside(value))
-        .table(records, caption)
 }
 
 fn table_parts(records: &Records) -> Result<TableData> {

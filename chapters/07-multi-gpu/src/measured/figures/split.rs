@@ -1,164 +1,23 @@
 //! The part's figures and tables, made from one machine's records.
 
-use crate::measured::experiments::split::{
-    CLAIMED_STEPS, CLAIMS, EQUALITY, HABITS, KEPT, LOSS, MICROS, MOVED, PIPELINE,
-    PIPELINE_PREDICTED, RANKS, READ_DIFFERENTLY, ways,
-};
+use crate::measured::experiments::split::{KEPT, MICROS, PIPELINE, PIPELINE_PREDICTED};
 use crate::split::schedule::bubble;
 use lab::{
     Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
     drawing::{Limits, Lines},
     key::Quantity,
-    plot::{Axis, Bar, BarPlot, LimitLine, LinePlot, Scale, Series},
-    record::Value,
+    plot::{Axis, LimitLine, Scale},
     table::Grid,
-    units::scientific,
 };
 
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {
-    vec![
-        Figure { key: EQUALITY.name, draw: draw_equality },
-        Figure { key: CLAIMS.name, draw: draw_claims },
-        Figure { key: PIPELINE.name, draw: draw_pipeline },
-    ]
+    vec![Figure { key: PIPELINE.name, draw: draw_pipeline }]
 }
 
 /// The tables that the page quotes.
 pub fn tables() -> Vec<Table> {
-    vec![
-        Table { key: EQUALITY.name, make: table_equality },
-        Table { key: CLAIMS.name, make: table_claims },
-        Table { key: PIPELINE.name, make: table_pipeline },
-    ]
-}
-
-/// A difference, formatted: zero in words, and few are near 1.
-fn difference(value: f64) -> String {
-    if value == 0.0 { "0, bit for bit".into() } else { scientific(value, 2) }
-}
-
-/// A difference of a model that is trained in a way.
-fn of_way(key: Key, model: &str, way: &str, ranks: usize, rule: &str) -> Quantity {
-    key.at(&[("model", &model), ("rule", &rule), ("way", &way), ("ranks", &ranks)])
-}
-
-fn draw_equality(records: &Records) -> Result<Drawing> {
-    let mut bars = Vec::new();
-    let (mut most, mut exact) = (0.0_f64, 0);
-    for (way, ranks) in ways() {
-        let value = records.get(of_way(EQUALITY, "scratch", &way.name(), ranks, "adam"))?;
-        most = most.max(value.median);
-        let spread = (value.median > 0.0).then_some((value.median, value.low, value.high));
-        exact += usize::from(spread.is_none());
-        let plural = if ranks == 1 { "rank" } else { "ranks" };
-        let name = format!("{}, {ranks} {plural}", way.label());
-        bars.push(Bar { name, value: spread, text: difference(value.median) });
-    }
-    let caption = format!(
-        "The largest difference of any parameter from training on one device, after 20 steps of Adam on the same \
-         batches: {} at most, and zero for {exact} of {} ways. The steps themselves moved a parameter by up to {}.",
-        difference(most),
-        bars.len(),
-        records.text(MOVED.at(&[("rule", &"adam")]))?
-    );
-    let plot = BarPlot {
-        axis: Axis::new("largest difference of a parameter", Scale::Log).range(1e-9, 1e-4),
-        bars,
-        limits: vec![("tested: below 10⁻⁵".into(), 1e-5)],
-    };
-    Ok(plot.drawing(caption))
-}
-
-fn table_equality(records: &Records) -> Result<TableData> {
-    let rows = ways().into_iter().map(|(way, ranks)| {
-        let of = |key, rule| {
-            let found = records.get(of_way(key, "scratch", &way.name(), ranks, rule));
-            found.map(|value| value.median)
-        };
-        Ok(vec![
-            way.label(),
-            ranks.to_string(),
-            difference(of(EQUALITY, "sgd")?),
-            difference(of(EQUALITY, "adam")?),
-            format!("{:.6}", of(LOSS, "adam")?),
-        ])
-    });
-    Ok(TableData {
-        caption: "The from-scratch network 784-64-48-32-10 after 20 steps on batches of 97 images: the largest \
-                  difference of any parameter from one device, and the loss of the last batch."
-            .into(),
-        head: ["way", "ranks", "momentum", "Adam", "loss (Adam)"].map(str::to_owned).into(),
-        rows: rows.collect::<Result<_>>()?,
-    })
-}
-
-/// The habits' names in a figure.
-fn habit(name: &str) -> &'static str {
-    match name {
-        "same" => "the same batch, split",
-        "grown" => "a batch for each rank",
-        _ => "a batch for each rank, rate × p",
-    }
-}
-
-/// The accuracy of a habit; with one rank all are the same.
-fn of_habit(how: &str, ranks: usize) -> Quantity {
-    let how = if ranks == 1 { "same" } else { how };
-    CLAIMS.at(&[("how", &how), ("ranks", &ranks)])
-}
-
-fn draw_claims(records: &Records) -> Result<Drawing> {
-    let lines = HABITS.map(|(how, ..)| {
-        let points = RANKS.map(|ranks| Ok((ranks as f64, records.get(of_habit(how, ranks))?)));
-        let points = points.into_iter().collect::<Result<Vec<_>>>()?;
-        Ok(Series::of(habit(how), &points, |share| 100.0 * share))
-    });
-    let of = |how, ranks| records.text(of_habit(how, ranks));
-    let caption = format!(
-        "Test accuracy after three epochs of MNIST, median and quartiles of five seeds. The same batch split over 8 \
-         ranks reaches {}, one device {}. A batch for each rank means fewer steps: {} on 8 ranks, and {} with a rate 8 \
-         times as large.",
-        of("same", 8)?,
-        of("same", 1)?,
-        of("grown", 8)?,
-        of("scaled", 8)?
-    );
-    let plot = LinePlot {
-        x: Axis::new("ranks", Scale::Log).ticks(RANKS.map(|ranks| ranks as f64)),
-        y: Axis::new("test accuracy in %", Scale::Linear),
-        series: lines.into_iter().collect::<Result<_>>()?,
-        limits: vec![],
-    };
-    Ok(plot.drawing(caption))
-}
-
-fn table_claims(records: &Records) -> Result<TableData> {
-    let habits = HABITS.into_iter().flat_map(|(how, ..)| {
-        let ranks = RANKS.into_iter().filter(move |ranks| how == "same" || *ranks > 1);
-        ranks.map(move |ranks| (habit(how), how, ranks))
-    });
-    let models =
-        [("the layers, split", "layers", 2), ("the products, split", "tensor", 2)].into_iter();
-    let of = |key: Key| {
-        move |(_, how, ranks): &(&str, &str, usize)| key.at(&[("how", how), ("ranks", ranks)])
-    };
-    let quartiles = |row: &_| {
-        let ends = |accuracy: &Value| [accuracy.low, accuracy.high].map(|x| Unit::Share.format(x));
-        records.get(of(CLAIMS)(row)).map_or("–".to_owned(), |found| ends(found).join(" to "))
-    };
-    Grid::new(habits.chain(models))
-        .column("what is split", |(name, ..)| *name)
-        .column("ranks", |(.., ranks)| ranks.to_string())
-        .column("steps", of(CLAIMED_STEPS))
-        .column("accuracy", of(CLAIMS))
-        .column("quartiles", quartiles)
-        .column("classified differently", of(READ_DIFFERENTLY))
-        .table(
-            records,
-            "Three epochs of MNIST from five seeds: the median test accuracy, its quartiles, and how many of the \
-             10,000 test images are classified differently from one device with the same seed.",
-        )
+    vec![Table { key: PIPELINE.name, make: table_pipeline }]
 }
 
 /// A value of the pipeline's records.

@@ -6,7 +6,7 @@ use performance::{
 use training::Model;
 
 /// Records as a run leaves them, of small steps on drawn digits.
-pub fn records() -> Records {
+fn records() -> Records {
     let small = |rec: &mut Recorder| {
         let (data, limits) = (lab::data::drawn(32, 8, 1), [1e11, 1e10]);
         record_limits(rec, limits);

@@ -6,7 +6,7 @@ use performance::{
 };
 
 /// Records as a run leaves them, of a small network; none where there is no device.
-pub fn records() -> Option<Records> {
+fn records() -> Option<Records> {
     opencl()?;
     let small = |r: &mut Recorder| {
         let Some(gpu) = opencl() else { return Ok(()) };
