@@ -30,14 +30,6 @@ pub enum Error {
         /// Its value now.
         asked: String,
     },
-    /// A file is not what its name says, or incomplete.
-    #[error("{}: {why}", .path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it and what to do.
-        why: String,
-    },
     /// The loss, a weight or one of the optimizer's means is no longer finite, or too large to train on.
     #[error("{what} in step {step} of epoch {epoch}, with {}", smaller(*.lr, *.chosen, *.decay))]
     Diverged {

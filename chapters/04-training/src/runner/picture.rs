@@ -32,9 +32,9 @@ const LARGEST_FILE: u64 = 512 << 20;
 /// of any size and background, or image `index` (0 if it is `None`) of an IDX file, plain or gzip.
 ///
 /// # Errors
-/// [`Error::Damaged`] if the file can't be read, is no image, is too large, or what it shows can't be one digit.
+/// [`lab::Error::Damaged`] if the file can't be read, is no image, is too large, or what it shows can't be one digit.
 pub fn read(path: &Path, index: Option<usize>, form: &Form) -> Result<Vec<f32>> {
-    let refuse = |why: String| Error::Damaged { path: path.to_owned(), why };
+    let refuse = |why: String| Error::Lab(lab::Error::damaged(path, why));
     let bytes = bytes(path).map_err(refuse)?;
     let pages = match (&bytes[..], index) {
         ([0, 0, 8, 1 | 3, ..], _) => {

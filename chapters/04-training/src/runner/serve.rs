@@ -164,9 +164,9 @@ impl Classifier {
     /// Reads a `model.safetensors`.
     ///
     /// # Errors
-    /// [`Error::Damaged`] that says what is wrong with the file: missing, not whole, or of another model.
+    /// [`lab::Error::Damaged`] that says what is wrong with the file: missing, not whole, or of another model.
     pub fn load(path: &Path) -> Result<Self> {
-        let refuse = |why: String| Error::Damaged { path: path.to_owned(), why };
+        let refuse = |why: String| Error::Lab(lab::Error::damaged(path, why));
         let broken = |e| refuse(format!("this is not a whole safetensors file ({e:?})"));
         let mut bytes = Vec::new();
         let read = open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes));

@@ -127,12 +127,10 @@ impl Store {
     /// Opens a file and checks its head and its length.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if it is no such file, cut short, or changed; [`Error::Lab`] if it can't be read.
+    /// [`lab::Error::Damaged`] if it is no such file, cut short, or changed; [`Error::Lab`] if it can't be read.
     pub fn open(path: &Path) -> Result<Self> {
-        let damaged = |why: String| Error::Damaged {
-            path: path.to_owned(),
-            why: format!("{why}; write it again"),
-        };
+        let damaged =
+            |why: String| Error::Lab(lab::Error::damaged(path, format!("{why}; write it again")));
         let failed = |e: io::Error| match e.kind() {
             io::ErrorKind::UnexpectedEof => damaged("it is cut short in its head".to_owned()),
             _ => io_error(path, e),
@@ -205,7 +203,7 @@ impl Store {
     /// Appends the records of a block to `to`.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if the block has been changed, [`Error::Config`] if there is no such block, [`Error::Lab`] if
+    /// [`lab::Error::Damaged`] if the block has been changed, [`Error::Config`] if there is no such block, [`Error::Lab`] if
     /// the file can't be read.
     // ANCHOR: read
     pub fn read(&mut self, block: usize, to: &mut Vec<u8>) -> Result<()> {
@@ -236,9 +234,7 @@ impl Store {
     // ANCHOR_END: read
 
     fn changed(&self, block: usize) -> Error {
-        Error::Damaged {
-            path: self.path.clone(),
-            why: format!("block {block} has been changed; write it again"),
-        }
+        let why = format!("block {block} has been changed; write it again");
+        Error::Lab(lab::Error::damaged(&self.path, why))
     }
 }

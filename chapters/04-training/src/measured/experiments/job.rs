@@ -153,8 +153,7 @@ fn cost(rec: &mut Recorder) -> Result<()> {
         seconds.push(start.elapsed().as_secs_f64());
     }
     let (name, device) = (data.source.name(), rec.device);
-    let prepared = COST.at(&[("stage", &"preprocess"), ("data", &name)]);
-    rec.record(prepared, Samples(seconds));
+    rec.record(COST.at(&[("stage", &"preprocess"), ("data", &name)]), Samples(seconds));
 
     // One epoch in any case; the ten of the whole job where there is time.
     let mut weights = Vec::new();

@@ -216,8 +216,7 @@ fn speed(rec: &mut Recorder) -> Result<()> {
                 rec.record(SPEED.at(list), rates.clone());
                 if batch == Settings::of(model).batch {
                     let list: ParamList = &[("model", &model), ("device", &device)];
-                    let seconds = rates.map(|rate| IMAGES / rate);
-                    rec.record(SPEED_EPOCH.at(list), seconds);
+                    rec.record(SPEED_EPOCH.at(list), rates.map(|rate| IMAGES / rate));
                 }
             }
             rec.keep()?;

@@ -92,7 +92,7 @@ fn convolutions(r: &mut Recorder) -> Result<()> {
             r.record(rate.against(limit.clone()), results.rate(way, operations)?);
         }
         let patches = (4 * BATCH * layer.out() * layer.out() * layer.patch()) as f64;
-        r.record(PATCHES.at(&[("layer", &layer.name)]), Samples::one(patches));
+        r.one(PATCHES.at(&[("layer", &layer.name)]), patches);
     }
     Ok(())
 }

@@ -311,7 +311,7 @@ fn rungs_of(
         r.record(of(STEP), seconds.map(|s| s / steps));
         match faults.get() {
             Some(faults) => {
-                r.record(of(FAULTS), Samples::one(faults / steps));
+                r.one(of(FAULTS), faults / steps);
             }
             None => r.skip_at(of(FAULTS), "this system does not count page faults"),
         }
@@ -330,7 +330,7 @@ fn rungs_of(
 fn bound(r: &mut Recorder, list: ParamList, sizes: &[usize], batch: usize) -> Limit {
     let mut limit = Limit { name: String::new(), value: f64::INFINITY };
     for (what, seconds) in bounds(sizes, batch, parallel::available()) {
-        r.record(BOUND.at(list).with("limit", what), Samples::one(seconds));
+        r.one(BOUND.at(list).with("limit", what), seconds);
         let rate = batch as f64 / seconds;
         if rate < limit.value {
             limit = Limit { name: format!("bound by the step's {what}"), value: rate };

@@ -138,8 +138,8 @@ fn fused(r: &mut Recorder, gpu: &dyn Gpu) -> Result<()> {
     let launches = if gpu.about().kind == Kind::Cpu { 100 } else { 2000 };
     let costs = Costs::measure(gpu, launches, large(gpu, r.budget))?;
     let device: ParamList = &[("device", id)];
-    r.record(FUSED_LAUNCH.at(device), Samples::one(costs.launch));
-    r.record(FUSED_BANDWIDTH.at(device), Samples::one(costs.bandwidth));
+    r.one(FUSED_LAUNCH.at(device), costs.launch);
+    r.one(FUSED_BANDWIDTH.at(device), costs.bandwidth);
     for operation in Operation::ALL {
         for (size, shape) in sizes(operation, gpu, r.budget) {
             let list: ParamList =
@@ -163,10 +163,10 @@ fn fused(r: &mut Recorder, gpu: &dyn Gpu) -> Result<()> {
                     (FUSED_BYTES, bytes.iter().sum()),
                     (FUSED_PREDICTED, costs.predict(&bytes)),
                 ] {
-                    r.record(of(key), Samples::one(number));
+                    r.one(of(key), number);
                 }
             }
-            r.record(FUSED_GAIN.at(list), Samples::one(medians[1] / medians[0]));
+            r.one(FUSED_GAIN.at(list), medians[1] / medians[0]);
             r.keep()?;
         }
     }
@@ -196,7 +196,7 @@ pub fn graph(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
     for (key, number) in
         [(GRAPH_LAUNCH, launch), (GRAPH_LAUNCHES, launches), (GRAPH_PREDICTED, launches * launch)]
     {
-        r.record(key.at(&[("device", id)]), Samples::one(number));
+        r.one(key.at(&[("device", id)]), number);
     }
     let (pixels, labels) = images(SIZES, 8 * batches.iter().max().copied().unwrap_or(1));
     let model = model(&SIZES)?;
@@ -225,7 +225,7 @@ pub fn graph(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
         match Graph::of(&step) {
             Ok(graph) => {
                 let replayed = record(r, "replayed", &|| graph.replay())?;
-                r.record(GRAPH_GAIN.at(list), Samples::one(launched / replayed));
+                r.one(GRAPH_GAIN.at(list), launched / replayed);
             }
             Err(error) => {
                 r.skip_at(GRAPH.at(list).with("way", "replayed"), error.to_string());
@@ -259,11 +259,11 @@ fn overlap(r: &mut Recorder) -> Result<()> {
             let seconds = timed(r, &*gpu, 1, || step.reset(&model), work)?;
             medians.push(r.record(quantity, seconds.map(|seconds| seconds / STEPS as f64)));
         }
-        r.record(OVERLAP_BYTES.at(list), Samples::one((batch * SIZES[0]) as f64));
+        r.one(OVERLAP_BYTES.at(list), (batch * SIZES[0]) as f64);
         // The fraction of a step that plain copies take. Neither side waits for the GPU after a step: a wait would
         // count the launches that it holds back as a copy.
         let [resident, _, pageable, ..] = medians[..] else { continue };
-        r.record(COPIES.at(list), Samples::one(1.0 - resident / pageable));
+        r.one(COPIES.at(list), 1.0 - resident / pageable);
     }
     Ok(())
 }

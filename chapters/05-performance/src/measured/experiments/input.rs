@@ -16,6 +16,7 @@ use backprop::order::order;
 use dfdx::prelude::{Const, Cpu, TensorFromVec};
 use lab::{Budget, Experiment, Recorder, Samples, data::Split, record::ParamList};
 use std::{
+    env,
     path::{Path, PathBuf},
     sync::Arc,
     time::Instant,
@@ -68,23 +69,6 @@ pub fn experiments() -> Vec<Experiment> {
             "how well and how fast a data set is shuffled on its way from disk, and in how much memory";
         quick PIECES.name => &[PIECES, OVERLAP], |rec| Ok(pieces(rec)?),
             "how fast bytes are copied in pieces of different sizes";
-    }
-}
-
-/// A folder for one experiment's files, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("throughput-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|e| lab::Error::io(&path, e))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0); // a folder for temporary files is cleared anyway
     }
 }
 
@@ -225,7 +209,7 @@ fn compute<M: Network<Cpu>>(data: &Data, runs: (usize, usize)) -> Result<Samples
 
 fn input(rec: &mut Recorder) -> Result<()> {
     let split = rec.data_set()?.train;
-    let folder = Folder::new("input")?;
+    let folder = tempfile::tempdir().map_err(|e| lab::Error::io(&env::temp_dir(), e))?;
     if split.len() < BATCH || split.pixels() != PIXELS {
         return Err(Error::Config("this needs at least 128 images of 28×28".to_owned()));
     }
@@ -234,8 +218,8 @@ fn input(rec: &mut Recorder) -> Result<()> {
         numbers: Arc::new(Memory::numbers(&split)),
         bytes: Arc::new(Memory::bytes(&split)),
         labels: split.labels.clone(),
-        plain: folder.0.join("plain"),
-        packed: folder.0.join("packed"),
+        plain: folder.path().join("plain"),
+        packed: folder.path().join("packed"),
     };
     let all = records(&split, 0..split.len());
     for (path, packed) in [(&data.plain, false), (&data.packed, true)] {
@@ -291,7 +275,7 @@ fn kept(rec: &mut Recorder, data: &Data) -> Result<()> {
     let index = order(2, 1, data.labels.len());
     for (form, memory) in [("bytes", &data.bytes), ("numbers", &data.numbers)] {
         let list: ParamList = &[("form", &form)];
-        rec.record(KEPT.at(list), Samples::one(memory.size() as f64));
+        rec.one(KEPT.at(list), memory.size() as f64);
         memory.gather(&index[..BATCH])?; // an error shows here
         let mut batches = index.chunks_exact(BATCH).cycle();
         rec.time(GATHER.at(list), || {
@@ -315,13 +299,13 @@ fn labels(path: &Path, shuffle: Shuffle, epoch: usize) -> Result<Vec<u8>> {
 
 fn stream(rec: &mut Recorder) -> Result<()> {
     let split = rec.data_set()?.train;
-    let folder = Folder::new("stream")?;
+    let folder = tempfile::tempdir().map_err(|e| lab::Error::io(&env::temp_dir(), e))?;
     // The worst case for a shuffle: all zeros first, then all ones, …
     let mut sorted: Vec<usize> = (0..split.len()).collect();
     sorted.sort_by_key(|at| split.labels[*at]);
     let all = records(&split, sorted.into_iter());
     drop(split);
-    let paths = [1, BLOCK].map(|block| (block, folder.0.join(block.to_string())));
+    let paths = [1, BLOCK].map(|block| (block, folder.path().join(block.to_string())));
     for (block, path) in &paths {
         write(path, &all, Layout { record: RECORD, block: *block, packed: false })?;
     }
@@ -365,8 +349,8 @@ fn stream(rec: &mut Recorder) -> Result<()> {
         }
         rec.record(STREAM.at(list), Samples(rates));
         rec.record(VARIETY.at(list), Samples(varieties));
-        rec.record(STREAM_BYTES.at(list), Samples::one(peak as f64));
-        rec.record(STREAM_PREDICTED.at(list), Samples::one(predicted as f64));
+        rec.one(STREAM_BYTES.at(list), peak as f64);
+        rec.one(STREAM_PREDICTED.at(list), predicted as f64);
     }
     Ok(())
 }

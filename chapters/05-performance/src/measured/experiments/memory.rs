@@ -125,8 +125,7 @@ fn memory(rec: &mut Recorder) -> Result<()> {
                 rec.record(PART.at(list).with("part", part), bytes(count));
             }
             if *count > 1 {
-                let share = peak(count / 2)? as f64 / found as f64;
-                rec.record(HALVED.at(list), Samples::one(share));
+                rec.one(HALVED.at(list), peak(count / 2)? as f64 / found as f64);
             }
         }
     }
@@ -170,14 +169,11 @@ fn accumulate(rec: &mut Recorder) -> Result<()> {
         rec.record(PIECES.at(list), bytes(peak));
         rec.record(PIECES_PREDICTED.at(list), bytes(predicted));
         rec.record(PIECES_SECONDS.at(list), Samples(seconds));
-        let off = distance(&gradient(*piece)?, &whole);
-        rec.record(PIECES_OFF.at(list), Samples::one(off));
+        rec.one(PIECES_OFF.at(list), distance(&gradient(*piece)?, &whole));
     }
     // What a batch in pieces can't equal: masks that are drawn for each pass, and means over the images at hand.
-    let dropped = off::<Mlp<Cpu>>(0.2)?;
-    rec.record(PIECES_OFF.at(&[("model", &"dropout")]), dropped);
-    let normalised = off::<Resnet<f32, Cpu>>(0.0)?;
-    rec.record(PIECES_OFF.at(&[("model", &"resnet")]), normalised);
+    rec.record(PIECES_OFF.at(&[("model", &"dropout")]), off::<Mlp<Cpu>>(0.2)?);
+    rec.record(PIECES_OFF.at(&[("model", &"resnet")]), off::<Resnet<f32, Cpu>>(0.0)?);
     Ok(())
 }
 

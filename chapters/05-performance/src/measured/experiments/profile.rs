@@ -79,8 +79,8 @@ fn run(rec: &mut Recorder) -> Result<()> {
 
 /// Leaves what the CPU can do.
 pub fn record_limits(rec: &mut Recorder, [peak, bandwidth]: [f64; 2]) {
-    rec.record(PEAK.at(&[]), Samples::one(peak));
-    rec.record(BANDWIDTH.at(&[]), Samples::one(bandwidth));
+    rec.one(PEAK.at(&[]), peak);
+    rec.one(BANDWIDTH.at(&[]), bandwidth);
 }
 
 /// Seconds without the digits behind the clock's nanoseconds: there are thousands of samples, and sums of floats have
@@ -96,25 +96,24 @@ pub fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]
     for row in &profile.rows {
         let of = |key: Key| key.at(step).with("phase", row.phase.name()).with("op", &row.name);
         let seconds = rec.record(of(SECONDS), to_nanoseconds(&row.seconds));
-        rec.record(of(SHARE), Samples::one(profile.share(row)));
-        rec.record(of(FLOPS), Samples::one(row.cost.flops()));
-        rec.record(of(BYTES), Samples::one(row.cost.bytes));
+        rec.one(of(SHARE), profile.share(row));
+        rec.one(of(FLOPS), row.cost.flops());
+        rec.one(of(BYTES), row.cost.bytes);
         let bound = row.cost.seconds(peak, bandwidth);
         if bound > 0.0 {
-            rec.record(of(ROOFLINE), Samples::one(bound / seconds));
+            rec.one(of(ROOFLINE), bound / seconds);
         }
     }
     for phase in Phase::ALL {
         let share = profile.rows.iter().filter(|row| row.phase == phase);
         let share = share.map(|row| profile.share(row)).sum();
-        rec.record(PHASE.at(step).with("phase", phase.name()), Samples::one(share));
+        rec.one(PHASE.at(step).with("phase", phase.name()), share);
     }
     let products = profile.rows.iter().filter(|row| row.cost.products > 0.0);
-    let share = products.map(|row| profile.share(row)).sum();
-    rec.record(PRODUCTS.at(step), Samples::one(share));
+    rec.one(PRODUCTS.at(step), products.map(|row| profile.share(row)).sum());
     let products: f64 = profile.rows.iter().map(|row| row.cost.products).sum();
     let all: f64 = profile.rows.iter().map(|row| row.cost.flops()).sum();
-    rec.record(PRODUCT_FLOPS.at(step), Samples::one(products / all));
+    rec.one(PRODUCT_FLOPS.at(step), products / all);
     rec.record(TOTAL.at(step), to_nanoseconds(&profile.total));
     rec.record(PLAIN.at(step), to_nanoseconds(&profile.plain));
     let ratios = profile.total.paired(&profile.plain, |with, without| with / without);
@@ -125,8 +124,7 @@ pub fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]
             let at = format!("{at:03}");
             let (phase, op) = (moment.phase.name(), &moment.name);
             let list: ParamList = &[("model", &model), ("at", &at), ("phase", &phase), ("op", op)];
-            let median = to_nanoseconds(&Samples::one(moment.seconds.median()));
-            rec.record(EVENT.at(list), median);
+            rec.record(EVENT.at(list), to_nanoseconds(&Samples::one(moment.seconds.median())));
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::gpu::{
 };
 use backprop::adam::Adam;
 use cpu_gpu::gpu::{Gpu, Kind, trace::Traced};
-use lab::{Budget, Experiment, Recorder, Result, Samples, record::ParamList};
+use lab::{Budget, Experiment, Recorder, Result, record::ParamList};
 
 lab::keys! {
     /// Seconds that the device worked on a call, in the step of median length.
@@ -57,8 +57,8 @@ pub fn record(r: &mut Recorder, gpu: &dyn Gpu, sizes: [usize; 3], batch: usize) 
     let step = Step::new(&traced, &model, (&pixels, &labels), batch, Adam::default())?;
     let line = Timeline::of(&traced, steps, &mut || step.launch())?;
     let alone = timed(r, gpu, 1, || Ok(()), || step.launch())?;
-    r.record(OVERHEAD.at(list), Samples::one(line.steps.median() / alone.median()));
-    r.record(BUSY.at(list), Samples::one(line.busy()));
+    r.one(OVERHEAD.at(list), line.steps.median() / alone.median());
+    r.one(BUSY.at(list), line.busy());
     for (at, span) in line.spans.iter().enumerate() {
         // Two digits, so that names sort as numbers do.
         let at = format!("{at:02}");
@@ -69,7 +69,7 @@ pub fn record(r: &mut Recorder, gpu: &dyn Gpu, sizes: [usize; 3], batch: usize) 
             (ASKED, span.called[0]),
         ] {
             let quantity = key.at(list).with("at", &at).with("call", &span.name);
-            r.record(quantity, Samples::one((seconds * 1e9).round() / 1e9));
+            r.one(quantity, (seconds * 1e9).round() / 1e9);
         }
     }
     r.record(WHOLE.at(list), line.steps);

@@ -49,7 +49,7 @@ fn every_cut_and_every_changed_byte_is_one_sentence() {
                 (0..store.blocks()).try_for_each(|at| store.read(at, &mut Vec::new()))
             };
             let error = Store::open(&path).and_then(read).unwrap_err();
-            assert!(matches!(error, Error::Damaged { .. }), "{error}");
+            assert!(matches!(error, Error::Lab(lab::Error::Damaged { .. })), "{error}");
             let text = error.to_string();
             assert!(text.contains("write it again") && !text.contains('\n'), "{text}");
         };

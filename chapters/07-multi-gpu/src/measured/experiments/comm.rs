@@ -148,8 +148,7 @@ fn alpha_beta(rec: &mut Recorder) -> Result<()> {
         let Some(timings) = plan.timings(rec, (engine, 2), &keys)? else { continue };
         for t in timings.iter().filter(|t| t.what == "message") {
             let list: ParamList = &[("engine", &engine), ("bytes", &t.bytes)];
-            let seconds = Samples(t.seconds.clone());
-            rec.record(MESSAGE.at(list), seconds);
+            rec.record(MESSAGE.at(list), Samples(t.seconds.clone()));
         }
         let from = |what: &str| timings.iter().filter(|t| t.what == what).collect::<Vec<_>>();
         record_fit(rec, engine, "message", &from("message"), |t, s| (t.bytes as f64, s))?;
@@ -178,8 +177,7 @@ fn record_fit(
     let alpha = rec.record(ALPHA.at(list), samples(|x| x.alpha));
     let beta = rec.record(BETA.at(list), samples(|x| x.beta));
     if beta > 0.0 {
-        let rates = samples(|x| 1.0 / x.beta);
-        rec.record(BANDWIDTH.at(list), rates);
+        rec.record(BANDWIDTH.at(list), samples(|x| 1.0 / x.beta));
     }
     let link = AlphaBeta { alpha, beta };
     let pairs: Vec<_> = timings
@@ -190,8 +188,8 @@ fn record_fit(
         })
         .collect();
     let (median, worst) = errors(&pairs);
-    rec.record(ERROR.at(list), Samples::one(median));
-    rec.record(WORST.at(list), Samples::one(worst));
+    rec.one(ERROR.at(list), median);
+    rec.one(WORST.at(list), worst);
     Ok(())
 }
 
@@ -211,8 +209,7 @@ fn all_reduce(rec: &mut Recorder) -> Result<()> {
                     // What each rank must send and receive at the least.
                     let least = 2.0 * (p as f64 - 1.0) / p as f64 * t.bytes as f64;
                     let limit = Limit { name: memory.name.clone(), value: memory.value };
-                    let rates = seconds.map(|s| least / s);
-                    rec.record(BUS.at(list).against(limit), rates);
+                    rec.record(BUS.at(list).against(limit), seconds.map(|s| least / s));
                 }
             }
         }

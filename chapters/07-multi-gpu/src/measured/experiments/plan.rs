@@ -239,10 +239,9 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
         let list: ParamList = &[("ranks", &p)];
         recorder.note_at(ALPHA.at(list));
         let (free, bound) = (link(p, repeats, false)?, link(p, repeats, true)?);
-        recorder.record(ALPHA.at(list), Samples::one(bound.alpha));
-        recorder.record(ALPHA_FREE.at(list), Samples::one(free.alpha));
-        let bandwidth = Samples::one(1.0 / bound.beta);
-        recorder.record(BANDWIDTH.at(list), bandwidth);
+        recorder.one(ALPHA.at(list), bound.alpha);
+        recorder.one(ALPHA_FREE.at(list), free.alpha);
+        recorder.one(BANDWIDTH.at(list), 1.0 / bound.beta);
         links.push(bound);
     }
     let (mut worst, mut right) = (0.0_f64, 0);
@@ -288,14 +287,14 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
         }
         right += usize::from(planned.1 == fastest.1);
     }
-    recorder.record(RIGHT.at(&[]), Samples::one(right as f64));
-    recorder.record(WORST.at(&[]), Samples::one(worst));
+    recorder.one(RIGHT.at(&[]), right as f64);
+    recorder.one(WORST.at(&[]), worst);
     Ok(())
 }
 
 fn scaling(recorder: &mut Recorder) -> Result<()> {
     let mut put = |key: Key, list: ParamList, value| {
-        recorder.record(key.at(list), Samples::one(value));
+        recorder.one(key.at(list), value);
     };
     let runs = runs()?;
     let jitter = calibrated(&runs);
@@ -349,7 +348,7 @@ fn why(recorder: &mut Recorder) -> Result<()> {
             let found = step(name, batch, p)?;
             let list: ParamList = &[("model", &name), ("batch", &batch), ("cards", &p)];
             let mut put = |key: Key, value| {
-                recorder.record(key.at(list), Samples::one(value));
+                recorder.one(key.at(list), value);
             };
             put(WHY, alone / found.total);
             put(WHY_STEP, found.total);

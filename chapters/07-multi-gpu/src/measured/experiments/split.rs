@@ -98,7 +98,7 @@ pub const STEPS: usize = 20;
 pub const ROWS: usize = 97;
 
 /// Every way to split, with its ranks, as the table lists them.
-pub fn ways() -> Vec<(Strategy, usize)> {
+fn ways() -> Vec<(Strategy, usize)> {
     let grid = |data, stages, tensor| Strategy::Hybrid(Grid { data, stages, tensor }, 4);
     let [gpipe, one] = Schedule::ALL;
     vec![
@@ -156,10 +156,9 @@ fn apart(
 ) {
     let list: ParamList = &[("model", &model), ("rule", &rule), ("way", &way), ("ranks", &ranks)];
     let off = difference(wanted, found);
-    rec.record(EQUALITY.at(list), Samples::one(off.parameters));
-    rec.record(LOSSES.at(list), Samples::one(off.losses));
-    let last = found.losses.last().copied().unwrap_or(f64::NAN);
-    rec.record(LOSS.at(list), Samples::one(last));
+    rec.one(EQUALITY.at(list), off.parameters);
+    rec.one(LOSSES.at(list), off.losses);
+    rec.one(LOSS.at(list), found.losses.last().copied().unwrap_or(f64::NAN));
 }
 
 fn equality(rec: &mut Recorder) -> Result<()> {
@@ -171,8 +170,7 @@ fn equality(rec: &mut Recorder) -> Result<()> {
         // How far the training itself went: the scale of the differences.
         let start = Trained { parameters: job.model()?.parameters(), losses: Vec::new() };
         let list: ParamList = &[("model", &"scratch"), ("rule", &rule.name())];
-        let moved = difference(&start, &wanted).parameters;
-        rec.record(MOVED.at(list), Samples::one(moved));
+        rec.one(MOVED.at(list), difference(&start, &wanted).parameters);
         for (way, ranks) in ways() {
             let found = split(way, ranks, &job, &batches)?;
             apart(rec, ("scratch", rule.name(), &way.name(), ranks), &wanted, &found);
@@ -221,14 +219,14 @@ pub const BATCH: usize = 64;
 /// The learning rate of the claims.
 pub const RATE: f64 = 0.1;
 /// Numbers of ranks in the claims.
-pub const RANKS: [usize; 4] = [1, 2, 4, 8];
+const RANKS: [usize; 4] = [1, 2, 4, 8];
 /// Seeds of the claims.
 const SEEDS: u64 = 5;
 /// Epochs of the claims.
 const EPOCHS: usize = 3;
 
 /// What happens to batch and rate as ranks are added: the name, and whether each of them grows.
-pub const HABITS: [(&str, bool, bool); 3] =
+const HABITS: [(&str, bool, bool); 3] =
     [("same", false, false), ("grown", true, false), ("scaled", true, true)];
 
 /// Each training of `plans`, from each of some seeds: by its plan, what was learned from each seed. `None`, and a note in the
@@ -285,8 +283,7 @@ fn claims(rec: &mut Recorder) -> Result<()> {
         // The first is one device.
         let others = mine.iter().zip(&learned[0]).map(|(l, one)| read_differently(l, one) as f64);
         rec.record(of(READ_DIFFERENTLY, plan), Samples(others.collect()));
-        let steps = (EPOCHS * images.div_ceil(plan.1.batch)) as f64;
-        rec.record(of(CLAIMED_STEPS, plan), Samples::one(steps));
+        rec.one(of(CLAIMED_STEPS, plan), (EPOCHS * images.div_ceil(plan.1.batch)) as f64);
     }
     Ok(())
 }
@@ -440,8 +437,7 @@ fn waited(
         .collect();
     let orders: Vec<Vec<Work>> =
         (0..stages).map(|stage| order(schedule, stage, stages, micros)).collect();
-    let planned = mean(idle(&timeline(&orders, &seconds)?, stages));
-    rec.record(PIPELINE_PREDICTED.at(list), Samples::one(planned));
+    rec.one(PIPELINE_PREDICTED.at(list), mean(idle(&timeline(&orders, &seconds)?, stages)));
     let bytes = |numbers: usize| Samples::one(4.0 * numbers as f64);
     let peak = runs.iter().map(|(_, peak)| *peak).max().unwrap_or(0);
     rec.record(KEPT.at(list), bytes(peak));
@@ -474,14 +470,12 @@ fn zero(rec: &mut Recorder) -> Result<()> {
                 Samples::one(counted.iter().map(of).max().unwrap_or(0) as f64)
             };
             rec.record(ZERO.at(list), most(&|c| c.0));
-            let held = Samples::one(predicted(level, parameters, ranks));
-            rec.record(ZERO_PREDICTED.at(list), held);
+            rec.one(ZERO_PREDICTED.at(list), predicted(level, parameters, ranks));
             rec.record(SENT.at(list), most(&|c| c.1));
             // A ring takes 4 Ψ (p - 1) / p bytes each way; stage 3 gathers all layers, and all but the first again.
             let ring = |numbers: usize| 4.0 * numbers as f64 * (ranks - 1) as f64 / ranks as f64;
             let again = if level == Level::Parameters { ring(parameters - first) } else { 0.0 };
-            let sent = Samples::one(2.0 * ring(parameters) + again);
-            rec.record(SENT_PREDICTED.at(list), sent);
+            rec.one(SENT_PREDICTED.at(list), 2.0 * ring(parameters) + again);
         }
     }
     Ok(())
@@ -533,7 +527,7 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
         })
         .collect();
     let backward: f64 = layers.iter().map(|layer| layer.1).sum();
-    rec.record(BACKWARD.at(&[]), Samples::one(backward));
+    rec.one(BACKWARD.at(&[]), backward);
     // What memory itself takes for a byte of a message, from the same quiet runs; every wire has it on top.
     let numbers: usize = layers.iter().map(|layer| layer.0).sum();
     let one = Cost { latency: 0.0, per_byte: 1.0 }.all_reduce(numbers, RANKS);
@@ -543,8 +537,7 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
         let list: ParamList = &[("wire", &name), ("bucket", &text), ("ranks", &RANKS)];
         rec.record(OVERLAP.at(list), took(side));
         let cost = Cost { per_byte: cost.per_byte + copying, ..cost };
-        let planned = overlap::predict(&layers, bytes, cost, RANKS);
-        rec.record(OVERLAP_PREDICTED.at(list), Samples::one(planned));
+        rec.one(OVERLAP_PREDICTED.at(list), overlap::predict(&layers, bytes, cost, RANKS));
         let last = wire * BUCKETS.len() + BUCKETS.len() - 1;
         rec.record(GAIN.at(list), took(last).paired(&took(side), |without, with| without / with));
     }

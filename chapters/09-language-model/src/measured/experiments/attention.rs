@@ -56,8 +56,7 @@ fn run(r: &mut Recorder) -> Result<()> {
         for rung in Rung::ALL {
             let name = rung.name();
             r.record(SECONDS.at(list).with("rung", name), results.samples(name)?);
-            let ratio = results.ratio(name, Rung::Tiled.name())?;
-            r.record(RATIO.at(list).with("rung", name), ratio);
+            r.record(RATIO.at(list).with("rung", name), results.ratio(name, Rung::Tiled.name())?);
             r.one(BYTES.at(list).with("rung", name), rung.bytes(tokens) as f64);
         }
     }

@@ -54,8 +54,7 @@ fn run(r: &mut Recorder) -> Result<()> {
             ("all", parameters.all()),
         ];
         for (part, count) in parts {
-            let quantity = PARAMETERS.at(&[("size", &size), ("part", &part)]);
-            r.one(quantity, count as f64);
+            r.one(PARAMETERS.at(&[("size", &size), ("part", &part)]), count as f64);
         }
         let bytes = Bytes::of(&config, BATCH, config.context);
         let parts = [
@@ -67,8 +66,7 @@ fn run(r: &mut Recorder) -> Result<()> {
             ("all", bytes.all()),
         ];
         for (part, bytes) in parts {
-            let quantity = BYTES.at(&[("size", &size), ("part", &part)]);
-            r.one(quantity, bytes as f64);
+            r.one(BYTES.at(&[("size", &size), ("part", &part)]), bytes as f64);
         }
         for context in CONTEXTS {
             let at = |key: Key| key.at(&[("size", &size), ("context", &context)]);

@@ -9,7 +9,7 @@ use lab::{Budget, Experiment, Race, Recorder, Samples, record::ParamList};
 use matmul::parallel::available;
 use serde::{Deserialize, Serialize};
 use std::{
-    fs,
+    env,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -58,11 +58,8 @@ fn run(rec: &mut Recorder) -> Result<()> {
         let mut model = Model::new(config, 1)?;
         // First weights are small, and all scores nearly alike; larger ones choose their tokens clearly.
         model.parameters.iter_mut().filter(|p| **p < 1.0).for_each(|p| *p *= 4.0);
-        let folder = std::env::temp_dir().join(format!("decode-{}-{size}", std::process::id()));
-        fs::create_dir_all(&folder).map_err(|error| lab::Error::io(&folder, error))?;
-        let outcome = race(rec, &model, list, &folder);
-        let _ = fs::remove_dir_all(&folder); // what is left there is of no use
-        outcome?;
+        let folder = tempfile::tempdir().map_err(|e| lab::Error::io(&env::temp_dir(), e))?;
+        race(rec, &model, list, folder.path())?;
     }
     Ok(())
 }

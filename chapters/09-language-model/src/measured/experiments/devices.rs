@@ -132,8 +132,7 @@ pub fn equality(r: &mut Recorder, config: Config) -> Result<()> {
             r.note_at(APART.at(list));
             let start = Model::new(config, 1)?;
             let ran = how::train(how, &start, settings, &text, (ranks, STEPS))?;
-            let off = error_f32(&ran.parameters[0], &trainer.model.parameters);
-            r.one(APART.at(list), off);
+            r.one(APART.at(list), error_f32(&ran.parameters[0], &trainer.model.parameters));
             r.one(LOSSES.at(list), apart(&ran.losses, &losses));
         }
     }
@@ -143,8 +142,7 @@ pub fn equality(r: &mut Recorder, config: Config) -> Result<()> {
     let ran = (0..STEPS).map(|_| Ok(replicas.step(&text)?.loss)).collect::<Result<Vec<_>>>()?;
     replicas.hand_back(&mut again)?;
     let list: ParamList = &[("how", &"replicas"), ("ranks", &2)];
-    let off = error_f32(&again.model.parameters, &trainer.model.parameters);
-    r.one(APART.at(list), off);
+    r.one(APART.at(list), error_f32(&again.model.parameters, &trainer.model.parameters));
     r.one(LOSSES.at(list), apart(&ran, &losses));
     Ok(())
 }
@@ -202,8 +200,7 @@ pub fn steps(r: &mut Recorder, size: &str, config: Config, link: AlphaBeta) -> R
             let took = Samples(ran.seconds[1..].to_vec()); // the first one reserves memory
             let predicted = planner.seconds(how, ranks)?;
             r.one(PREDICTED.at(list), predicted);
-            let off = (predicted / took.median() - 1.0).abs();
-            r.one(ERROR.at(list), off);
+            r.one(ERROR.at(list), (predicted / took.median() - 1.0).abs());
             r.record(RATIO.at(list), took.clone().map(|s| seconds / s));
             r.record(SECONDS.at(list), took);
         }

@@ -11,7 +11,7 @@ use cpu_gpu::{
     measured::experiments::devices::{DEVICES, why_missing},
 };
 use lab::{Budget, Experiment, Key, Race, Recorder, Samples, record::ParamList};
-use std::{cell::RefCell, fs, path::Path};
+use std::{cell::RefCell, env, path::Path};
 
 lab::keys! {
     /// Tokens a second.
@@ -45,8 +45,7 @@ pub fn experiments() -> Vec<Experiment> {
 fn run(r: &mut Recorder) -> crate::Result<()> {
     let devices = gpu::devices();
     let peer = asked(PROGRAM, &["--device", "cuda"]).map(RefCell::new);
-    let folder = std::env::temp_dir().join(format!("gpt-gpu-{}", std::process::id()));
-    fs::create_dir_all(&folder).map_err(|error| lab::Error::io(&folder, error))?;
+    let folder = tempfile::tempdir().map_err(|e| lab::Error::io(&env::temp_dir(), e))?;
     for id in DEVICES {
         for (size, config) in SIZES {
             let list: ParamList = &[("device", &id), ("size", &size)];
@@ -64,12 +63,11 @@ fn run(r: &mut Recorder) -> crate::Result<()> {
             }
             r.note_at(RATE.at(list));
             let rounds = if r.budget == Budget::Full { 7 } else { 2 };
-            let peer = (id == "cuda").then_some((&peer, &*folder));
+            let peer = (id == "cuda").then_some((&peer, folder.path()));
             step(r, &*gpu, &Case::new(config(), BATCH, 100), list, rounds, peer)?;
             r.keep()?;
         }
     }
-    let _ = fs::remove_dir_all(&folder); // what is left there is of no use
     Ok(())
 }
 
@@ -104,18 +102,17 @@ pub fn step(
     twin: Option<Twin>,
 ) -> crate::Result<()> {
     let mut cores = case.trainer()?;
-    let mut device = Step::new(gpu, &cores, case.stream())?;
-    cores.step(case.stream())?;
-    device.step(case.stream())?;
-    let error = error_f32(&device.gradient()?, cores.gradient());
-    r.one(ERROR.at(list), error);
+    let mut device = Step::new(gpu, &cores, &case.stream)?;
+    cores.step(&case.stream)?;
+    device.step(&case.stream)?;
+    r.one(ERROR.at(list), error_f32(&device.gradient()?, cores.gradient()));
     let tokens = cores.tokens() as f64;
     let operations = Operations::of(&cores.model.config, cores.settings.length).training();
     let version = RefCell::new(String::new());
     let mut race = Race::new();
-    race.add("cores", || Ok(cores.step(case.stream()).map(drop)?));
+    race.add("cores", || Ok(cores.step(&case.stream).map(drop)?));
     race.add("device", || {
-        device.step(case.stream())?;
+        device.step(&case.stream)?;
         Ok(gpu.finish().map_err(crate::Error::from)?) // the update, too
     });
     if let Some(twin) = twin {

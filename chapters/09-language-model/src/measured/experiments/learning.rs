@@ -64,8 +64,7 @@ pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
         full LEARNING.name => &[LEARNING, GZIP], |r| {
                 let corpus = Corpus::find(&Corpus::root())?;
-                let gzip = evaluate::gzip(&corpus.validation)?.per_byte();
-                r.one(GZIP.at(&[]), gzip);
+                r.one(GZIP.at(&[]), evaluate::gzip(&corpus.validation)?.per_byte());
                 let text = Text::of(&corpus, None, Config::tiny().vocabulary)?;
                 let config = Config::tiny();
                 Ok(learning(r, &text, &Job { config, lr: 3e-3, steps: FOLLOWED, seed: 0 })?)

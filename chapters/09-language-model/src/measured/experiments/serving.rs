@@ -213,8 +213,7 @@ fn steps(rec: &mut Recorder) -> Result<()> {
             let half = config.context / 2;
             let bytes = decoder.bytes() as f64 + batch as f64 * cached(&config, half);
             let work = batch as f64 * operations(&config, half);
-            let least = (bytes / bandwidth).max(work / peak.value);
-            rec.one(STEP_PREDICTED.at(list), least);
+            rec.one(STEP_PREDICTED.at(list), (bytes / bandwidth).max(work / peak.value));
         }
     }
     Ok(())

@@ -18,7 +18,7 @@ use matmul::parallel::available;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -127,11 +127,6 @@ impl Case {
         Self { config, settings, stream: stream(config.vocabulary, 200_000) }
     }
 
-    /// The text.
-    pub fn stream(&self) -> &[u32] {
-        &self.stream
-    }
-
     /// This course's trainer at the beginning of the run.
     ///
     /// # Errors
@@ -201,11 +196,8 @@ fn run(r: &mut Recorder) -> crate::Result<()> {
         let case = Case::new(config(), BATCH, STEPS);
         let list: ParamList = &[("size", &size)];
         r.note_at(RATE.at(list));
-        let folder = std::env::temp_dir().join(format!("gpt-{}-{size}", std::process::id()));
-        fs::create_dir_all(&folder).map_err(|error| lab::Error::io(&folder, error))?;
-        let outcome = race(r, &case, list, &folder, threads);
-        let _ = fs::remove_dir_all(&folder); // what is left there is of no use
-        outcome?;
+        let folder = tempfile::tempdir().map_err(|e| lab::Error::io(&env::temp_dir(), e))?;
+        race(r, &case, list, folder.path(), threads)?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 use cpu_gpu::gpu::testing;
 use lab::run::disk::{Fault, fail};
 use lab::run::{Folder, METRICS, Start};
-use lab::testing::runs;
+use lab::testing::{put, runs};
 use language_model::generate::{TOKENIZER, load};
 use language_model::runner::job::{Amount, CHECKPOINT_EVERY, Job, Outcome, train, train_on};
 use language_model::train::{Flow, Settings, validation};
@@ -10,19 +10,22 @@ use language_model::{
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{fs, path::Path, time::Duration};
+use tempfile::TempDir;
 
 const CONFIG: Config =
     Config { vocabulary: 300, context: 16, width: 16, heads: 2, layers: 1, hidden: 32 };
 
 /// A workspace of one crate, whose sources are the text.
-fn workspace(root: &Path) {
-    fs::create_dir_all(root.join("src")).unwrap();
-    fs::write(root.join("Cargo.toml"), "[package]\nname = \"a\"\nversion = \"0.1.0\"\n").unwrap();
+fn workspace() -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let package = "[package]\nname = \"a\"\nversion = \"0.1.0\"\n";
+    put(root.path(), "Cargo.toml", package);
     let word = |i: usize| ["apple", "pear", "plum", "quince"][i % 4];
     let line =
         |i: usize| format!("pub fn {}_{}(x: usize) -> usize {{ x + {i} }}\n", word(i), word(i / 7));
     let text: String = (0..300).map(line).collect();
-    fs::write(root.join("src/lib.rs"), text).unwrap();
+    put(root.path(), "src/lib.rs", text);
+    root
 }
 
 fn job(root: &Path, folder: &str) -> Job {
@@ -41,6 +44,16 @@ fn job(root: &Path, folder: &str) -> Job {
     }
 }
 
+/// A whole run.
+fn done(job: &Job) -> Outcome {
+    train(job, false, &mut || false).unwrap()
+}
+
+/// Why a run is refused.
+fn refused(job: &Job) -> String {
+    train(job, false, &mut || false).unwrap_err().to_string()
+}
+
 /// Stops a run when it is asked for this time.
 fn stops_at(time: u64) -> impl FnMut() -> bool {
     let mut asked = 0;
@@ -53,21 +66,20 @@ fn stops_at(time: u64) -> impl FnMut() -> bool {
 #[test]
 fn a_device_takes_the_same_steps() {
     let Some(gpu) = testing::opencl() else { return };
-    let root = tempfile::tempdir().unwrap();
-    workspace(root.path());
+    let root = workspace();
     let device = Some(gpu.about().id.clone());
     let there = Job { device, ..job(root.path(), "there") };
     assert_eq!(train(&there, false, &mut stops_at(11)).unwrap().flow, Flow::Stopped);
     // It goes on where it stopped, and comes to where the cores come to.
     let resumed = Job { resume: true, ..there.clone() };
-    let on_device = train(&resumed, false, &mut || false).unwrap();
-    let here = train(&job(root.path(), "here"), false, &mut || false).unwrap();
+    let on_device = done(&resumed);
+    let here = done(&job(root.path(), "here"));
     assert_eq!((on_device.flow, on_device.step), (Flow::Finished, here.step));
     let last = |outcome: &Outcome| outcome.points.last().unwrap().validation;
     assert!((last(&on_device) / last(&here) - 1.0).abs() < 1e-3);
     // And to the same bits as a run on the device that was not stopped.
     let whole = Job { folder: root.path().join("runs/whole"), ..there.clone() };
-    train(&whole, false, &mut || false).unwrap();
+    done(&whole);
     let [a, b] = [&whole, &resumed].map(|job| load(&job.folder).unwrap().0);
     assert_eq!(a, b);
     let settings = |settings| Job { settings, ..there.clone() };
@@ -76,30 +88,29 @@ fn a_device_takes_the_same_steps() {
         (settings(Settings { accumulate: 2, ..there.settings }), "in pieces"),
         (settings(Settings { numbers: Numbers::Bf16, ..there.settings }), "--precision f32"),
     ] {
-        let said = train(&job, false, &mut || false).unwrap_err().to_string();
+        let said = refused(&job);
         assert!(said.contains(way), "{said}");
     }
     let missing = Job { device: Some("tpu".to_owned()), ..job(root.path(), "tpu") };
-    let said = train(&missing, false, &mut || false).unwrap_err().to_string();
+    let said = refused(&missing);
     assert!(said.contains("no device tpu") && !missing.folder.exists(), "{said}");
 }
 
 #[test]
 fn a_run_that_was_stopped_ends_with_the_same_bits() {
-    let root = tempfile::tempdir().unwrap();
-    workspace(root.path());
+    let root = workspace();
     let whole = job(root.path(), "whole");
-    let outcome = train(&whole, false, &mut || false).unwrap();
+    let outcome = done(&whole);
     assert_eq!((outcome.flow, outcome.step, outcome.tokens), (Flow::Finished, 30, 32));
     let (first, last) = (&outcome.points[0], &outcome.points[outcome.points.len() - 1]);
     assert!(last.validation < first.validation, "it learns nothing: {first:?} {last:?}");
 
     let parts = job(root.path(), "parts");
     assert_eq!(train(&parts, false, &mut stops_at(11)).unwrap().flow, Flow::Stopped);
-    let taken = train(&parts, false, &mut || false).unwrap_err().to_string();
+    let taken = refused(&parts);
     assert!(taken.contains("--resume"), "{taken}");
     let resumed = Job { resume: true, ..parts };
-    let again = train(&resumed, false, &mut || false).unwrap();
+    let again = done(&resumed);
     assert_eq!((again.flow, again.step), (Flow::Finished, 30));
     let end = |outcome: &Outcome| outcome.points.last().map(|p| (p.step, p.validation));
     assert_eq!(end(&again), end(&outcome));
@@ -122,8 +133,7 @@ fn go(job: &Job, text: &Text, stop: &mut dyn FnMut() -> bool) -> Result<Flow> {
 
 #[test]
 fn a_run_that_ends_anywhere_and_goes_on_leaves_what_a_whole_one_does() {
-    let root = tempfile::tempdir().unwrap();
-    workspace(root.path());
+    let root = workspace();
     let text = Text::find(root.path(), None, 300).unwrap();
     // A few steps, each with a point; and more, with checkpoints of their own between the points.
     for (name, steps, every, stride) in
@@ -159,8 +169,7 @@ fn a_run_that_ends_anywhere_and_goes_on_leaves_what_a_whole_one_does() {
 
 #[test]
 fn replicas_are_brought_home_for_a_checkpoint_by_the_clock() {
-    let root = tempfile::tempdir().unwrap();
-    workspace(root.path());
+    let root = workspace();
     let text = Text::find(root.path(), None, 300).unwrap();
     let both = |every, folder| {
         let job = Job { replicas: 2, checkpoint_every: every, ..job(root.path(), folder) };
@@ -181,32 +190,29 @@ fn replicas_are_brought_home_for_a_checkpoint_by_the_clock() {
 
 #[test]
 fn replicas_learn_as_one_model_does() {
-    let root = tempfile::tempdir().unwrap();
-    workspace(root.path());
+    let root = workspace();
     let of = |replicas, folder| {
         let job = Job { replicas, ..job(root.path(), folder) };
-        let outcome = train(&job, false, &mut || false).unwrap();
+        let outcome = done(&job);
         (outcome.step, outcome.points.last().unwrap().validation)
     };
     let ((steps, one), (same, two)) = (of(1, "one"), of(2, "two"));
     assert!(steps == same && (one - two).abs() < 1e-4 * one, "{one} {two}");
     let three = Job { replicas: 3, ..job(root.path(), "three") };
-    let said = train(&three, false, &mut || false).unwrap_err().to_string();
+    let said = refused(&three);
     assert!(said.contains("take 1 to 2"), "{said}");
 }
 
 #[test]
 fn minutes_become_steps() {
-    let root = tempfile::tempdir().unwrap();
-    workspace(root.path());
+    let root = workspace();
     let job = Job { amount: Amount::Minutes(1e-5), ..job(root.path(), "short") };
-    assert!(train(&job, false, &mut || false).unwrap().step >= 1);
+    assert!(done(&job).step >= 1);
 }
 
 #[test]
 fn a_run_ends_also_while_its_steps_are_timed() {
-    let root = tempfile::tempdir().unwrap();
-    workspace(root.path());
+    let root = workspace();
     for (replicas, last) in [(1, 1), (1, 3), (2, 20)] {
         let timed = Amount::Minutes(600.0); // ten seconds
         let job = Job { amount: timed, replicas, ..job(root.path(), "timed") };
@@ -220,13 +226,12 @@ fn a_run_ends_also_while_its_steps_are_timed() {
         assert_eq!(asked, last, "another step was taken");
         assert!(!job.folder.join(TOKENIZER).exists(), "it looks like a run");
     }
-    train(&job(root.path(), "timed"), false, &mut || false).unwrap();
+    done(&job(root.path(), "timed"));
 }
 
 #[test]
 fn a_machine_that_slows_down_ends_in_its_minutes_all_the_same() {
-    let root = tempfile::tempdir().unwrap();
-    workspace(root.path());
+    let root = workspace();
     let slow = |replicas, folder| {
         let job = Job { amount: Amount::Minutes(0.02), replicas, ..job(root.path(), folder) };
         // A step of this model takes a small part of a millisecond; once the steps are planned it takes more than one.
@@ -251,8 +256,7 @@ fn a_machine_that_slows_down_ends_in_its_minutes_all_the_same() {
 
 #[test]
 fn what_cannot_be_trained_is_refused_before_a_folder_is_made() {
-    let root = tempfile::tempdir().unwrap();
-    workspace(root.path());
+    let root = workspace();
     let good = job(root.path(), "none");
     let amount = |amount| Job { amount, ..good.clone() };
     let settings = |settings| Job { settings, ..good.clone() };
@@ -268,7 +272,7 @@ fn what_cannot_be_trained_is_refused_before_a_folder_is_made() {
     ];
     for (job, why) in minutes.map(|minutes| (amount(minutes), "minutes")).into_iter().chain(others)
     {
-        let said = train(&job, false, &mut || false).unwrap_err().to_string();
+        let said = refused(&job);
         assert!(said.contains(why) && !good.folder.exists(), "{said}");
     }
 }
