@@ -59,7 +59,7 @@ pub fn markdown(folder: &Path, which: &str, flavour: Flavour) -> Result<String> 
             ),
             format!(
                 "\n```rust,cell,asked\nstd::process::Command::new(\"cargo\")\n    \
-                 .args([\"run\", \"-qr\", \"--\", \"check\", \"{which}\"])\n    .status()?;\n```\n"
+                 .args([\"run\", \"-q\", \"--\", \"check\", \"{which}\"])\n    .status()?;\n```\n"
             ),
         ),
     };
