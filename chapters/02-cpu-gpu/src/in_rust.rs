@@ -5,6 +5,7 @@
 use crate::{Error, Result};
 use std::{
     env,
+    ffi::OsStr,
     io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
@@ -38,14 +39,8 @@ impl InRust {
                 "the crate `{name}` is not built, which takes minutes, once: chapters/02-cpu-gpu/{name}/README.md says how"
             )));
         }
-        let mut command = Command::new(program);
-        command.args(words).stdin(Stdio::null());
-        if env::var_os("XDG_RUNTIME_DIR").is_none() {
-            command.env("XDG_RUNTIME_DIR", env::temp_dir()); // or Vulkan complains, of windows that nobody opens
-        }
-        if let Some(toolkit) = lab::toolkit::of_tiles() {
-            command.env("CUDA_TOOLKIT_PATH", toolkit);
-        }
+        let mut command = prepared(program);
+        command.args(words);
         Ok(command)
     }
 
@@ -59,12 +54,25 @@ impl InRust {
         if let Err(why) = self.command(&[]) {
             return why.to_string();
         }
-        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let mut cargo = prepared(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo
             .args(["check", "--quiet", "--package", "wrong", "--bin", program])
             .current_dir(self.folder());
         printed(cargo)
     }
+}
+
+/// A command that reads nothing and knows where the compiler of tiles is.
+fn prepared(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null());
+    if env::var_os("XDG_RUNTIME_DIR").is_none() {
+        command.env("XDG_RUNTIME_DIR", env::temp_dir()); // or Vulkan complains, of windows that nobody opens
+    }
+    if let Some(toolkit) = lab::toolkit::of_tiles() {
+        command.env("CUDA_TOOLKIT_PATH", toolkit);
+    }
+    command
 }
 
 /// Both streams of a command that ends.

@@ -69,19 +69,21 @@ fn within_a_tenth(what: &str, predicted: u64, measured: u64) {
 fn the_meter_counts_what_is_there() {
     alone(|| {
         let scope = Scope::begin();
+        // Megabytes: what the harness takes and frees on other threads meanwhile is not a hundredth of one.
+        let near = |now: u64, wanted: u64| now.abs_diff(wanted * 1_000_000) < 10_000;
         // The compiler leaves out what nobody looks at.
-        let one = std::hint::black_box(vec![1_u8; 100_000]);
-        let mut two: Vec<u8> = std::hint::black_box(vec![0; 200_000]); // comes zeroed
-        assert!((299_000..301_000).contains(&scope.now()), "{}", scope.now());
-        two.reserve_exact(300_000); // grows
-        assert!((599_000..601_000).contains(&scope.now()), "{}", scope.now());
+        let one = std::hint::black_box(vec![1_u8; 1_000_000]);
+        let mut two: Vec<u8> = std::hint::black_box(vec![0; 2_000_000]); // comes zeroed
+        assert!(near(scope.now(), 3), "{}", scope.now());
+        two.reserve_exact(3_000_000); // grows
+        assert!(near(scope.now(), 6), "{}", scope.now());
         drop(one);
         drop(two);
-        assert!(scope.now() < 1000 && scope.peak() >= 599_000, "{} {}", scope.now(), scope.peak());
+        assert!(near(scope.now(), 0) && scope.peak() >= 5_990_000, "{}", scope.peak());
         scope.reset();
-        assert!(scope.peak() < 1000);
-        let from_a_thread = std::thread::spawn(|| vec![7_u8; 50_000]).join().unwrap();
-        assert!(scope.now() >= 49_000);
+        assert!(scope.peak() < 10_000, "{}", scope.peak());
+        let from_a_thread = std::thread::spawn(|| vec![7_u8; 1_000_000]).join().unwrap();
+        assert!(near(scope.now(), 1), "{}", scope.now());
         drop(from_a_thread);
     });
 }
