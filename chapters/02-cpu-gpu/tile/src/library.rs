@@ -25,7 +25,7 @@ use cutile::{
     tensor::PartitionMut,
     tile_kernel::validate_launch_checks,
 };
-use std::{thread, time::Instant};
+use std::thread;
 
 pub use cutile::half::bf16;
 
@@ -56,8 +56,6 @@ pub struct Compiled {
     pub proved: u32,
     /// Indices that are checked while the kernel runs.
     pub left: u32,
-    /// Seconds to the library's own language, and from there to machine code.
-    pub seconds: [f64; 2],
     checks: Vec<LaunchCheck>,
 }
 
@@ -86,18 +84,16 @@ impl Compiled {
 /// What the compiler says, or that it is not there.
 pub fn compile(kernel: &Kernel, target: &str, hints: Hints) -> Result<Compiled> {
     on_a_deep_stack(move || {
-        let (start, options) = (Instant::now(), options(hints));
+        let options = options(hints);
         let flags = TileirasOptions::from_compile_options(&options);
         let artifacts = front(kernel, target, options)?;
         let bytecode = artifacts.bytecode().map_err(said)?;
-        let seconds = start.elapsed().as_secs_f64();
         let cubin = run_tileiras(&bytecode, target, &flags).map_err(said)?;
         let counts = artifacts.check_counts();
         Ok(Compiled {
             cubin,
             proved: counts.discharged,
             left: counts.hoisted + counts.in_place,
-            seconds: [seconds, start.elapsed().as_secs_f64() - seconds],
             checks: artifacts.launch_checks().to_vec(),
         })
     })

@@ -38,34 +38,18 @@ fn row(target: &str, kernel: &Kernel, hints: Hints) -> Result<String, String> {
         found.map_or("-".to_owned(), |(name, count)| format!("{count} {name}"))
     };
     Ok(format!(
-        "{:<29} {:<12} {:>4} {:>6} {:>7} {:>7} {:>7} {:>5} {:>8.1}",
+        "{:<27} {:<10} {:>4} {:>5} {:>6}",
         counted(code.multiplies()),
         counted(code.copies()),
         code.registers,
         code.stack,
-        code.shared,
-        compiled.proved,
-        compiled.at_launch(),
-        compiled.left,
-        compiled.seconds.iter().sum::<f64>()
+        code.shared
     ))
 }
 
 fn heading() {
-    println!(
-        "{:<7} {:<27} {:<29} {:<12} {:>4} {:>6} {:>7} {:>7} {:>7} {:>5} {:>8}",
-        "",
-        "",
-        "multiplies with",
-        "copies with",
-        "regs",
-        "stack",
-        "shared",
-        "proved",
-        "launch",
-        "left",
-        "seconds"
-    );
+    let [multiplies, copies] = ["multiplies with", "copies by"];
+    println!("{:<6} {:<24} {multiplies:<27} {copies:<10} regs stack shared", "", "");
 }
 
 fn code(words: &[String]) -> Result<(), String> {
@@ -81,7 +65,7 @@ fn code(words: &[String]) -> Result<(), String> {
         for kernel in Kernel::all(target, 1024) {
             if names.is_empty() || names.contains(&kernel.name) {
                 let name = kernel.to_string();
-                println!("{target:<7} {name:<27} {}", row(target, &kernel, HINTS)?);
+                println!("{target:<6} {name:<24} {}", row(target, &kernel, HINTS)?);
             }
         }
     }
@@ -97,7 +81,7 @@ fn hints(words: &[String]) -> Result<(), String> {
         for cluster in [1, 2] {
             let hints = Hints { warps, cluster };
             let name = format!("{warps} warps, cluster of {cluster}");
-            println!("{target:<7} {name:<27} {}", row(target, &kernel, hints)?);
+            println!("{target:<6} {name:<24} {}", row(target, &kernel, hints)?);
         }
     }
     Ok(())
