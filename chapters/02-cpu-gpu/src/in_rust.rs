@@ -6,7 +6,7 @@ use crate::{Error, Result};
 use std::{
     env,
     ffi::OsStr,
-    io::{BufRead as _, BufReader, Write as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
@@ -124,17 +124,15 @@ impl Turns {
 
     fn answer(&mut self) -> Result<String> {
         let mut line = String::new();
-        match self.answers.read_line(&mut line) {
-            Ok(1..) => Ok(line),
-            _ => {
-                let _ = self.child.wait();
-                let mut said = String::new();
-                if let Some(mut errors) = self.child.stderr.take() {
-                    let _ = std::io::Read::read_to_string(&mut errors, &mut said);
-                }
-                Err(Error::message(said.trim().to_owned()))
-            }
+        if let Ok(1..) = self.answers.read_line(&mut line) {
+            return Ok(line);
         }
+        let _ = self.child.wait();
+        let mut said = String::new();
+        if let Some(mut errors) = self.child.stderr.take() {
+            let _ = errors.read_to_string(&mut said);
+        }
+        Err(Error::message(said.trim().to_owned()))
     }
 }
 

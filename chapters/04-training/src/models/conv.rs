@@ -4,6 +4,8 @@
 //! one piece in memory. [`convolve_gather`] and [`max_pool_by_choice`] use operations that dfdx has on every
 //! device; the CPU has faster ones of its own in [`windows`](crate::models::windows), and tests check that they are equal.
 
+#[cfg(feature = "cuda")]
+use crate::models::half_product::product;
 use crate::models::layers::Number;
 use dfdx::{
     nn::tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
