@@ -27,7 +27,7 @@ use cutile::{
 };
 use std::thread;
 
-pub use cutile::half::bf16;
+pub use cutile::{half::bf16, prelude::DType};
 
 // ---- Without a card ------------------------------------------------------------------------------------
 
