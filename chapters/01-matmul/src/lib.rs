@@ -23,7 +23,7 @@
 //!
 //! And what came of it:
 //!
-//! - [`product`]: the product that later chapters call.
+//! - [`product`]: the product that later chapters call; [`narrow`]: what 16 bits leave of a number.
 //! - [`peers`]: the libraries that it is measured against.
 //! - [`measured`]: what the page measures and draws.
 
@@ -50,6 +50,7 @@ pub mod parallel;
 pub mod amx;
 pub mod avx512bf16;
 pub mod bf16;
+pub mod narrow;
 pub mod pairs;
 pub mod tiles;
 

@@ -3,11 +3,11 @@
 //! attention, forward and backward. Their sums are f32, and so is all that is not a product: normalisations, softmax, loss,
 //! optimizer.
 
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
-
-use half::{f16, slice::HalfFloatSliceExt as _};
-use lab::vectors::wide;
-use matmul::{Input as _, MatMut, MatRef, Options, bgemm, sgemm};
+use matmul::{
+    MatMut, MatRef, Options, bgemm,
+    narrow::{to_bf16, to_f16},
+    sgemm,
+};
 use std::{borrow::Cow, cell::Cell};
 
 /// What products read.
@@ -56,7 +56,7 @@ impl Operands {
     pub fn round(self, values: &mut [f32]) {
         match self {
             Self::F32 => {}
-            Self::Bf16 => wide!(|| values.iter_mut().for_each(|x| *x = to_bf16(*x))),
+            Self::Bf16 => to_bf16(values),
             Self::F16 { .. } => to_f16(values, 1.0),
         }
     }
@@ -115,23 +115,4 @@ impl Operands {
         }
     }
     // ANCHOR_END: product
-}
-
-/// The nearest bf16, ties to even.
-#[inline(always)]
-fn to_bf16(x: f32) -> f32 {
-    f32::from_bits(u32::from(x.bits()) << 16)
-}
-
-/// The nearest f16 of each number times `scale`, ties to even, divided by it again.
-fn to_f16(values: &mut [f32], scale: f32) {
-    let mut room = [f16::ZERO; 1024];
-    for values in values.chunks_mut(room.len()) {
-        let room = &mut room[..values.len()];
-        wide!(|| values.iter_mut().for_each(|x| *x *= scale));
-        room.convert_from_f32_slice(values);
-        room.convert_to_f32_slice(values);
-        let back = scale.recip();
-        wide!(|| values.iter_mut().for_each(|x| *x *= back));
-    }
 }

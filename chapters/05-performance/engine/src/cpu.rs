@@ -1,0 +1,223 @@
+//! The CPU: products by chapter 1, kernels in blocks of rows on chapter 1's threads.
+
+use crate::{
+    memory::Memory,
+    plan::Plan,
+    program::{Call, Numbers, Product, Program, Work, block_of, blocks_of},
+    spans::Bases,
+    tensor::{Matrix, Place, Tensor},
+};
+use matmul::{Epilogue, MatMut, MatRef, Options, Threads, bgemm, sgemm, team};
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    time::Instant,
+};
+
+/// A group with less to do, in bytes or operations, is not worth a second thread: about 10 µs of work.
+const WORTH: usize = 1 << 16;
+/// Operations of a product that are worth a thread: about 50 µs of work.
+const PAYING: f64 = 5e6;
+
+/// Memory and threads.
+pub struct Cpu {
+    threads: Vec<usize>,
+    lasting: [Memory; Place::LASTING.len()],
+    arena: Memory,
+    scratch: Memory,
+    /// What it may do.
+    pub ways: Ways,
+    /// Whether [`Loaded::profile`] has something to tell; looking at the clock takes some time, too.
+    pub clock: bool,
+}
+
+/// What makes a step fast, each to be left out to see what it is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ways {
+    /// Whether bias, `ReLU` and dropout are part of a product, and a block of rows goes through several kernels while it is in
+    /// the cache.
+    pub fused: bool,
+    /// Whether all temporaries lie where the plan put them, and not in memory that each step asks the system for.
+    pub planned: bool,
+    /// Whether the gradient of the data, which nobody reads, is left out.
+    pub unused: bool,
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self { fused: true, planned: true, unused: true }
+    }
+}
+
+/// A program and its plan.
+pub struct Loaded {
+    /// Its calls.
+    pub calls: Vec<Call>,
+    /// What runs as one, and where everything lies.
+    pub plan: Plan,
+    /// What is read when it has run.
+    pub outputs: Vec<Tensor>,
+    nanoseconds: Vec<AtomicU64>,
+}
+
+impl Cpu {
+    /// So many threads, at least one.
+    pub fn new(threads: usize) -> Self {
+        Self {
+            threads: (0..threads.max(1)).collect(),
+            lasting: Default::default(),
+            arena: Memory::default(),
+            scratch: Memory::default(),
+            ways: Ways::default(),
+            clock: false,
+        }
+    }
+
+    /// Memory for one of [`Place::LASTING`], filled with zeros; what it holds stays.
+    pub fn allocate(&mut self, place: Place, words: usize) {
+        self.lasting[place.lasting()].at_least(words);
+    }
+
+    /// The numbers of a tensor that outlives its program.
+    pub fn slice_mut(&mut self, tensor: Tensor) -> &mut [f32] {
+        let memory = &mut self.lasting[tensor.place.lasting()];
+        &mut memory.slice_mut()[tensor.start..tensor.start + tensor.words()]
+    }
+
+    /// The numbers of two tensors of different places.
+    pub fn slices_mut(&mut self, tensors: [Tensor; 2]) -> [&mut [f32]; 2] {
+        let places = tensors.map(|tensor| tensor.place.lasting());
+        let memory = self.lasting.get_disjoint_mut(places).expect("two places");
+        let [one, two] = memory.map(Memory::slice_mut);
+        let [a, b] = tensors.map(|tensor| tensor.start..tensor.start + tensor.words());
+        [&mut one[a], &mut two[b]]
+    }
+
+    /// Plans a program.
+    pub fn load(&mut self, program: Program) -> Loaded {
+        let plan = Plan::new(&program, self.ways.fused);
+        self.arena.at_least(plan.arena);
+        self.scratch.at_least(plan.scratch * self.threads.len());
+        let nanoseconds = program.calls.iter().map(|_| AtomicU64::new(0)).collect();
+        Loaded { calls: program.calls, plan, outputs: program.outputs, nanoseconds }
+    }
+
+    /// Runs a program.
+    pub fn run(&mut self, loaded: &Loaded) {
+        if !self.ways.planned {
+            self.arena = Memory::default();
+            self.arena.at_least(loaded.plan.arena);
+        }
+        let lasting = self.lasting.each_mut().map(Memory::start);
+        let (arena, scratch) = (self.arena.start(), self.scratch.start());
+        let bases = Bases { plan: &loaded.plan, lasting, arena, scratch };
+        for group in &loaded.plan.groups {
+            let (call, spent) = (&loaded.calls[group.start], &loaded.nanoseconds[group.start]);
+            match &call.work {
+                Work::Rows(rows) => self.rows(loaded, &bases, group, rows.units),
+                Work::Product(product) => {
+                    let paying = (call.flops / PAYING) as usize;
+                    let threads = self.threads.len().min(paying.max(1));
+                    let all = self.threads.len() as u64;
+                    self.timed(spent, all, || self.product(&bases, product, threads));
+                }
+            }
+        }
+    }
+
+    /// What a program's `number`th output is, until the next program runs.
+    pub fn output(&mut self, loaded: &Loaded, number: usize) -> Vec<f32> {
+        let lasting = self.lasting.each_mut().map(Memory::start);
+        let (arena, scratch) = (self.arena.start(), self.scratch.start());
+        let bases = Bases { plan: &loaded.plan, lasting, arena, scratch };
+        bases.whole(loaded.outputs[number]).to_vec()
+    }
+
+    /// Calls `work` with a thread and a block, once for each block.
+    fn each_block(&self, units: usize, alone: bool, work: impl Fn(usize, usize) + Sync) {
+        let next = AtomicUsize::new(0);
+        let threads = if alone { &self.threads[..1] } else { &self.threads };
+        team::each(threads, |thread| {
+            loop {
+                let block = next.fetch_add(1, Relaxed);
+                if block >= blocks_of(units) {
+                    return;
+                }
+                work(*thread, block);
+            }
+        });
+    }
+
+    /// Takes block after block through the calls of a group.
+    fn rows(&self, loaded: &Loaded, bases: &Bases, group: &Range<usize>, units: usize) {
+        let (calls, spent) = (&loaded.calls[group.clone()], &loaded.nanoseconds[group.clone()]);
+        let work: usize = calls.iter().map(|call| call.bytes().max(call.flops as usize)).sum();
+        self.each_block(units, work < WORTH, |thread, block| {
+            for (call, spent) in calls.iter().zip(spent) {
+                if let Work::Rows(rows) = &call.work {
+                    self.timed(spent, 1, || bases.kernel(rows, block, thread));
+                }
+            }
+        });
+    }
+
+    fn product(&self, bases: &Bases, product: &Product, threads: usize) {
+        let Product { c, a, b, accumulate, numbers, epilogue, units } = product;
+        let matrix = |m: &Matrix| {
+            let rows = MatRef::new(bases.whole(m.tensor), m.tensor.rows, m.tensor.cols);
+            let rows = rows.expect("a tensor has the words of its shape");
+            if m.transposed { rows.t() } else { rows }
+        };
+        let bias = epilogue.bias.map(|bias| bases.whole(bias));
+        let fused = match (bias.filter(|_| self.ways.fused), epilogue.relu) {
+            (Some(bias), true) => Epilogue::BiasRelu(bias),
+            (Some(bias), false) => Epilogue::Bias(bias),
+            (None, _) => Epilogue::None,
+        };
+        let threads = Threads::Count(threads);
+        let options = Options { accumulate: *accumulate, epilogue: fused, threads };
+        let whole = Bases::written(bases.span(c.whole(), 1, 0, 0));
+        let sums = MatMut::new(whole, c.rows, c.cols).expect("as above");
+        match numbers {
+            Numbers::Bf16 => bgemm(sums, matrix(a), matrix(b), options),
+            Numbers::F32 | Numbers::F16 => sgemm(sums, matrix(a), matrix(b), options),
+        }
+        .expect("the recorder has seen the shapes");
+        let each = |work: &(dyn Fn(usize, &mut [f32]) + Sync)| {
+            self.each_block(*units, c.words() < WORTH / 8, |_, block| {
+                let first = block * block_of(*units) * (c.words() / units);
+                work(first, Bases::written(bases.span(c.by_rows(), *units, block, 0)));
+            });
+        };
+        if let Some(bias) = bias.filter(|_| !self.ways.fused) {
+            let relu = if epilogue.relu { 0.0 } else { f32::NEG_INFINITY };
+            each(&|_, y| {
+                lab::wide!(|| for row in y.chunks_exact_mut(bias.len()) {
+                    row.iter_mut().zip(bias).for_each(|(y, bias)| *y = (*y + bias).max(relu));
+                });
+            });
+        }
+        if let Some(dropout) = epilogue.dropout {
+            let state = bases.whole(dropout.state);
+            each(&|first, y| dropout.apply(state, first, y));
+        }
+    }
+
+    /// Adds the time of `work` on so many threads to what was spent, if the clock runs.
+    fn timed(&self, spent: &AtomicU64, threads: u64, work: impl FnOnce()) {
+        if !self.clock {
+            return work();
+        }
+        let start = Instant::now();
+        work();
+        spent.fetch_add(threads * start.elapsed().as_nanos() as u64, Relaxed);
+    }
+}
+
+impl Loaded {
+    /// Each call with the seconds that all threads have spent in it since it was loaded.
+    pub fn profile(&self) -> impl Iterator<Item = (&Call, f64)> {
+        let seconds = self.nanoseconds.iter().map(|spent| spent.load(Relaxed) as f64 * 1e-9);
+        self.calls.iter().zip(seconds)
+    }
+}

@@ -1,0 +1,27 @@
+//! The engine of chapter 5: a training step is a program that is recorded once, planned, and run many times.
+//!
+//! The modules in reading order:
+//!
+//! 1. [`tensor`]: a name for numbers in a buffer; [`params`]: the one flat buffer of a model.
+//! 2. [`program`]: the calls of a step (products, and kernels over rows), and what each costs.
+//! 3. [`record`](mod@record): how an operation writes its calls down.
+//! 4. [`ops`]: the operations, a file each, forward and backward; [`philox`]: dropout's numbers.
+//! 5. [`model`]: a model is a list of operations.
+//! 6. [`plan`]: which calls run as one, and where each tensor lies.
+//! 7. [`cpu`]: chapter 1's product, and threads that take blocks of rows through kernels.
+//! 8. [`state`] and [`step`]: gradients, update, predictions, and what a run needs to go on.
+
+pub mod cpu;
+mod memory;
+pub mod model;
+pub mod ops;
+pub mod params;
+pub mod philox;
+pub mod plan;
+pub mod program;
+pub mod record;
+mod spans;
+pub mod state;
+pub mod step;
+pub mod tensor;
+pub mod words;

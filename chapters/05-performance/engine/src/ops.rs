@@ -1,0 +1,44 @@
+//! Operations: each records its forward pass and returns what will record the backward pass. What that closure holds is
+//! what is kept; a tensor that nobody holds is free after its last reader.
+
+pub mod attention;
+pub mod conv;
+pub mod dense;
+mod direct;
+pub mod loss;
+pub mod norm;
+pub mod pool;
+pub mod residual;
+mod tile;
+
+use crate::{record::Recorder, tensor::Tensor};
+
+/// Records the backward pass: from the gradient of the result to that of the input, or nothing for constant inputs.
+pub type Backward = Box<dyn FnOnce(&mut Recorder, Tensor) -> Option<Tensor>>;
+
+/// An operation. It computes nothing: it writes calls down.
+pub trait Op {
+    /// Its name, in the ledger and in the profile.
+    fn name(&self) -> &str;
+
+    /// Records the forward pass.
+    fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward);
+}
+
+/// Operations one after the other are an operation.
+pub fn chain(ops: &[Box<dyn Op>], cx: &mut Recorder, mut x: Tensor) -> (Tensor, Backward) {
+    let mut tape: Vec<(String, Tensor, Backward)> = Vec::new();
+    for op in ops {
+        let (y, backward) = cx.of(op.name(), |cx| op.record(cx, x));
+        tape.push((format!("{} backward", op.name()), y, backward));
+        x = y;
+    }
+    let backward = move |cx: &mut Recorder, mut dy: Tensor| {
+        while let Some((name, y, backward)) = tape.pop() {
+            // The next operation may have taken the same words as rows of another length.
+            dy = cx.of(&name, |cx| backward(cx, dy.shaped(y.rows, y.cols)))?;
+        }
+        Some(dy)
+    };
+    (x, Box::new(backward))
+}

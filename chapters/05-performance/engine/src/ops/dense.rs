@@ -1,0 +1,137 @@
+//! A dense layer: y = x·W + b, then `ReLU` and dropout, all three part of the product.
+
+use crate::{
+    ops::{Backward, Op},
+    params::Params,
+    philox::Dropout,
+    program::Epilogue,
+    record::Recorder,
+    tensor::Tensor,
+};
+
+/// y = x·W + b, then `ReLU` and dropout if they are asked for. A clone has the same parameters: both add to one gradient.
+#[derive(Clone)]
+pub struct Dense {
+    name: String,
+    /// [inputs, outputs], and a row of outputs.
+    weight: Tensor,
+    bias: Tensor,
+    relu: bool,
+    dropout: Option<Dropout>,
+}
+
+impl Dense {
+    /// A layer whose weights files have as (outputs, inputs): dfdx's.
+    pub fn new(params: &mut Params, name: &str, inputs: usize, outputs: usize) -> Self {
+        Self::with(params, name, [inputs, outputs], Params::turned)
+    }
+
+    /// A layer whose weights files have as (inputs, outputs): chapter 4's own.
+    pub fn straight(params: &mut Params, name: &str, inputs: usize, outputs: usize) -> Self {
+        Self::with(params, name, [inputs, outputs], Params::uniform)
+    }
+
+    fn with(
+        params: &mut Params,
+        name: &str,
+        shape: [usize; 2],
+        add: fn(&mut Params, &str, [usize; 2], f64) -> Tensor,
+    ) -> Self {
+        let bound = 1.0 / (shape[0] as f64).sqrt();
+        Self {
+            name: name.to_owned(),
+            weight: add(params, &format!("{name}.weight"), shape, bound),
+            bias: params.uniform(&format!("{name}.bias"), [1, shape[1]], bound),
+            relu: false,
+            dropout: None,
+        }
+    }
+
+    /// With `ReLU` behind it.
+    #[must_use]
+    pub fn relu(self) -> Self {
+        Self { relu: true, ..self }
+    }
+
+    /// With `ReLU` and dropout behind it; the layer's place in the buffer tells its random numbers from other layers'.
+    ///
+    /// # Panics
+    /// If the outputs are no multiple of eight, of which one random number decides.
+    #[must_use]
+    pub fn relu_dropout(self, fraction: f64) -> Self {
+        assert!(
+            self.bias.cols.is_multiple_of(8),
+            "{}: dropout of {} units",
+            self.name,
+            self.bias.cols
+        );
+        let dropout =
+            Some(Dropout::new(fraction, self.weight.start as u32)).filter(|_| fraction > 0.0);
+        Self { relu: true, dropout, ..self }
+    }
+}
+
+impl Op for Dense {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        let Self { weight: w, bias: b, relu, .. } = *self;
+        let dropout = self.dropout.filter(|_| cx.pass.training);
+        let scale = dropout.map_or(1.0, |dropout| dropout.scale);
+        let x = x.shaped(x.words() / w.rows, w.rows);
+        let (y, read, own) = (cx.tensor(x.rows, w.cols), cx.operand(x), cx.operand(w));
+        cx.product(y, read, own, Epilogue { bias: Some(b), relu, dropout });
+        let backward = move |cx: &mut Recorder, dy: Tensor| {
+            let dz = if relu { through_relu(cx, dy, y, b, scale) } else { column_sums(cx, dy, b) };
+            let dz = cx.operand_gradient(dz);
+            let dx = (!x.constant).then(|| {
+                let dx = cx.like(x);
+                cx.product(dx, dz, own.t(), Epilogue::default());
+                dx
+            });
+            cx.product(w.gradient(), read.t(), dz, Epilogue::default());
+            dx
+        };
+        (y, Box::new(backward))
+    }
+}
+
+/// The gradient before `ReLU` and dropout, and the bias'. An output above zero was neither cut off nor left out, so the
+/// output itself is the mask.
+fn through_relu(cx: &mut Recorder, dy: Tensor, y: Tensor, bias: Tensor, scale: f32) -> Tensor {
+    let (units, cols) = (cx.pass.rows, bias.cols);
+    let (dz, parts) = (cx.like(y), cx.parts(cols));
+    let reads = [dy.by_rows(), y.by_rows()];
+    cx.rows("relu", units, reads, [dz.by_rows(), parts.part()], move |_, [dy, y], [dz, sums]| {
+        lab::wide!(|| {
+            sums.fill(0.0);
+            let rows = dy.chunks_exact(cols).zip(y.chunks_exact(cols));
+            for (dz, (dy, y)) in dz.chunks_exact_mut(cols).zip(rows) {
+                for (dz, (dy, y)) in dz.iter_mut().zip(dy.iter().zip(y)) {
+                    // All bits of the number or none of them: a comparison would become a jump, and half of them a surprise.
+                    let mask = u32::from(*y > 0.0).wrapping_neg();
+                    *dz = f32::from_bits((dy * scale).to_bits() & mask);
+                }
+                sums.iter_mut().zip(&*dz).for_each(|(sum, dz)| *sum += dz);
+            }
+        });
+    });
+    cx.sum(bias.gradient(), parts);
+    dz
+}
+
+/// The bias' gradient of a layer without `ReLU`.
+fn column_sums(cx: &mut Recorder, dy: Tensor, bias: Tensor) -> Tensor {
+    let (units, cols) = (cx.pass.rows, bias.cols);
+    let parts = cx.parts(cols);
+    cx.rows("bias", units, [dy.by_rows()], [parts.part()], move |_, [dy], [sums]| {
+        sums.fill(0.0);
+        for row in dy.chunks_exact(cols) {
+            sums.iter_mut().zip(row).for_each(|(sum, dy)| *sum += dy);
+        }
+    });
+    cx.sum(bias.gradient(), parts);
+    dy
+}

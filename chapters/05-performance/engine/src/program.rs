@@ -1,0 +1,218 @@
+//! A program: the calls of a pass, in order, with all that a device and a ledger must know of each.
+
+use crate::{
+    philox::Dropout,
+    tensor::{Cut, Matrix, Operand, Tensor},
+};
+
+/// Blocks into which rows are cut, whatever the number of threads: sums over rows are added block by block.
+pub const BLOCKS: usize = 16;
+
+/// Rows of a block.
+pub fn block_of(units: usize) -> usize {
+    units.div_ceil(BLOCKS).max(1)
+}
+
+/// Blocks of so many rows.
+pub fn blocks_of(units: usize) -> usize {
+    units.div_ceil(block_of(units))
+}
+
+/// What products, convolutions and attention read; sums, parameters and all else are f32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Numbers {
+    /// All 32 bits.
+    #[default]
+    F32,
+    /// Rounded to bf16.
+    Bf16,
+    /// Rounded to f16, derivatives with a factor: [`crate::state::SCALE`].
+    F16,
+}
+
+/// Calls in their order, and the words of each temporary tensor.
+#[derive(Default)]
+pub struct Program {
+    /// The calls.
+    pub calls: Vec<Call>,
+    /// Words of each temporary.
+    pub temporaries: Vec<usize>,
+    /// What is read when it has run: memory that no other tensor gets.
+    pub outputs: Vec<Tensor>,
+}
+
+/// One thing that a device does.
+pub struct Call {
+    /// The operation that asked for it.
+    pub op: String,
+    /// What it is.
+    pub name: &'static str,
+    /// Multiplications and additions.
+    pub flops: f64,
+    /// The work itself.
+    pub work: Work,
+}
+
+/// A product, or a kernel over rows.
+pub enum Work {
+    /// A product of matrices.
+    Product(Product),
+    /// A kernel.
+    Rows(Rows),
+}
+
+/// C = A·B, or C + A·B, and what follows while the sums are at hand.
+pub struct Product {
+    /// The sums.
+    pub c: Tensor,
+    /// The left operand.
+    pub a: Matrix,
+    /// The right operand.
+    pub b: Matrix,
+    /// Whether the sums are added to what C holds.
+    pub accumulate: bool,
+    /// What it reads.
+    pub numbers: Numbers,
+    /// What follows.
+    pub epilogue: Epilogue,
+    /// Images of the pass: C has as many rows for each.
+    pub units: usize,
+}
+
+/// What a product ends with, in this order. A device does as much of it in registers as its product can.
+#[derive(Clone, Copy, Default)]
+pub struct Epilogue {
+    /// A row that is added to each of C's.
+    pub bias: Option<Tensor>,
+    /// The larger of each number and zero; on the CPU with a bias only.
+    pub relu: bool,
+    /// Then some are left out.
+    pub dropout: Option<Dropout>,
+}
+
+/// A kernel over rows that do not see each other.
+pub struct Rows {
+    /// Rows.
+    pub units: usize,
+    /// Those that are read, then those that are written.
+    pub operands: Vec<Operand>,
+    /// How many are read.
+    pub reads: usize,
+    /// The code.
+    pub kernel: Kernel,
+}
+
+/// Plain code for a block of rows on one thread.
+pub type Kernel = Box<dyn Fn(&Block) + Send + Sync>;
+
+/// Where a block's operands lie.
+pub struct Block<'a> {
+    /// The block's first row.
+    pub first: usize,
+    /// Start and words of each operand.
+    pub spans: &'a [(*mut f32, usize)],
+}
+
+impl Block<'_> {
+    /// An operand that is read.
+    ///
+    /// # Safety
+    /// Nobody writes to the operand while the slice lives.
+    pub unsafe fn read(&self, operand: usize) -> &[f32] {
+        let (at, words) = self.spans[operand];
+        // SAFETY: a device's spans lie in its memory; the rest is the caller's.
+        unsafe { std::slice::from_raw_parts(at, words) }
+    }
+
+    /// An operand that is written.
+    ///
+    /// # Safety
+    /// Nobody else reads or writes the operand while the slice lives.
+    #[allow(clippy::mut_from_ref, reason = "the spans are pointers")]
+    pub unsafe fn write(&self, operand: usize) -> &mut [f32] {
+        let (at, words) = self.spans[operand];
+        // SAFETY: as in `read`.
+        unsafe { std::slice::from_raw_parts_mut(at, words) }
+    }
+}
+
+impl Call {
+    /// What is read, and how it is cut.
+    pub fn reads(&self) -> Vec<Operand> {
+        match &self.work {
+            Work::Rows(rows) => rows.operands[..rows.reads].to_vec(),
+            Work::Product(p) => {
+                let all = [Some(p.a.tensor), Some(p.b.tensor), p.epilogue.bias];
+                all.into_iter().flatten().map(Tensor::whole).collect()
+            }
+        }
+    }
+
+    /// What is written, and how it is cut.
+    pub fn writes(&self) -> Vec<Operand> {
+        match &self.work {
+            Work::Rows(rows) => rows.operands[rows.reads..].to_vec(),
+            Work::Product(p) => vec![p.c.whole()],
+        }
+    }
+
+    /// Bytes of all operands, each once.
+    pub fn bytes(&self) -> usize {
+        let (reads, writes) = (self.reads(), self.writes());
+        4 * reads.iter().chain(&writes).map(|operand| operand.tensor.words()).sum::<usize>()
+    }
+
+    /// Whether rows of this call may follow rows of `before` at once, block by block: each block sees of the other's results
+    /// its own rows alone.
+    pub fn follows(&self, before: &Self) -> bool {
+        let (Work::Rows(mine), Work::Rows(other)) = (&self.work, &before.work) else {
+            return false;
+        };
+        let apart = |a: &[Operand], b: &[Operand]| {
+            a.iter().all(|a| {
+                let near = |b: &&Operand| a.tensor.overlaps(b.tensor);
+                let same = |b: &Operand| {
+                    (a.cut, b.cut) == (Cut::Rows, Cut::Rows)
+                        && (a.tensor.start, a.tensor.words()) == (b.tensor.start, b.tensor.words())
+                };
+                b.iter().filter(near).all(same)
+            })
+        };
+        mine.units == other.units
+            && apart(&mine.operands, &other.operands[other.reads..])
+            && apart(&mine.operands[mine.reads..], &other.operands)
+    }
+}
+
+/// What an operation's calls of one kind cost in a pass.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The operation.
+    pub op: String,
+    /// The kind.
+    pub name: &'static str,
+    /// How often it is called.
+    pub calls: usize,
+    /// Multiplications and additions.
+    pub flops: f64,
+    /// Bytes of operands.
+    pub bytes: usize,
+}
+
+/// Calls, FLOPs and bytes of each operation, in the order of the calls: what a roofline needs, without a device.
+pub fn ledger(calls: &[Call]) -> Vec<Entry> {
+    let mut all: Vec<Entry> = Vec::new();
+    for call in calls {
+        let (op, name) = (call.op.clone(), call.name);
+        let known = all.iter().position(|entry| entry.op == op && entry.name == name);
+        let at = known.unwrap_or_else(|| {
+            all.push(Entry { op, name, calls: 0, flops: 0.0, bytes: 0 });
+            all.len() - 1
+        });
+        let entry = &mut all[at];
+        entry.calls += 1;
+        entry.flops += call.flops;
+        entry.bytes += call.bytes();
+    }
+    all
+}

@@ -1,0 +1,202 @@
+//! How an operation writes its calls down: once, before the first step. Every temporary is written by one call and
+//! never changed, so that no operation has to know what another one still needs.
+
+use crate::{
+    program::{Block, Call, Epilogue, Numbers, Product, Program, Rows, Work, blocks_of},
+    state,
+    tensor::{Cut, Matrix, Operand, Place, Tensor},
+};
+use matmul::narrow;
+use std::array::from_fn;
+
+/// What a pass is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pass {
+    /// Images.
+    pub rows: usize,
+    /// Whether dropout drops and a batch normalisation sees its own batch.
+    pub training: bool,
+    /// What products read.
+    pub numbers: Numbers,
+}
+
+/// The program so far.
+pub struct Recorder {
+    /// What it is for.
+    pub pass: Pass,
+    /// Its calls.
+    pub program: Program,
+    op: String,
+    /// Gradients that this pass has written to.
+    written: Vec<Tensor>,
+}
+
+impl Recorder {
+    /// No calls yet.
+    pub fn new(pass: Pass) -> Self {
+        Self { pass, program: Program::default(), op: String::new(), written: Vec::new() }
+    }
+
+    /// Names the operation whose calls `work` records.
+    pub fn of<R>(&mut self, op: &str, work: impl FnOnce(&mut Self) -> R) -> R {
+        let outer = std::mem::replace(&mut self.op, op.to_owned());
+        let result = work(self);
+        self.op = outer;
+        result
+    }
+
+    /// A new tensor.
+    pub fn tensor(&mut self, rows: usize, cols: usize) -> Tensor {
+        self.program.temporaries.push(rows * cols);
+        let id = self.program.temporaries.len() as u32 - 1;
+        Tensor::new(Place::Temporary(id), 0, rows, cols)
+    }
+
+    /// Another tensor of the same shape.
+    pub fn like(&mut self, tensor: Tensor) -> Tensor {
+        self.tensor(tensor.rows, tensor.cols)
+    }
+
+    /// A row of sums for each block of the pass.
+    pub fn parts(&mut self, cols: usize) -> Tensor {
+        self.tensor(blocks_of(self.pass.rows), cols)
+    }
+
+    /// Whether a new part of a gradient is added to what is there: where operations share a parameter.
+    fn adds(&mut self, to: Tensor) -> bool {
+        let known = to.place == Place::Gradient && self.written.contains(&to);
+        self.written.push(to);
+        known
+    }
+
+    /// C = A·B with what follows.
+    ///
+    /// # Panics
+    /// If the shapes do not fit; the message names the operation.
+    pub fn product(
+        &mut self,
+        c: Tensor,
+        a: impl Into<Matrix>,
+        b: impl Into<Matrix>,
+        epilogue: Epilogue,
+    ) {
+        let (a, b) = (a.into(), b.into());
+        let ((m, k), (inner, n)) = (a.shape(), b.shape());
+        assert!(
+            k == inner && (c.rows, c.cols) == (m, n),
+            "{}: {m}×{k} · {inner}×{n} is not {}×{}",
+            self.op,
+            c.rows,
+            c.cols
+        );
+        let accumulate = self.adds(c);
+        let numbers = self.pass.numbers;
+        let units = self.pass.rows;
+        let product = Product { c, a, b, accumulate, numbers, epilogue, units };
+        self.push("product", 2.0 * (m * n * k) as f64, Work::Product(product));
+    }
+
+    /// A kernel over `units` rows: `kernel` gets the first row of a block, what it reads and what it writes. What is
+    /// written may be changed in place, and is no other operand.
+    ///
+    /// # Panics
+    /// If an operand can't be cut into so many rows, or is written and is another operand, too.
+    pub fn rows<const R: usize, const W: usize>(
+        &mut self,
+        name: &'static str,
+        units: usize,
+        reads: [Operand; R],
+        writes: [Operand; W],
+        kernel: impl Fn(usize, [&[f32]; R], [&mut [f32]; W]) + Send + Sync + 'static,
+    ) -> &mut Call {
+        let operands = [&reads[..], &writes[..]].concat();
+        for (at, operand) in operands.iter().enumerate() {
+            let Operand { tensor, cut } = *operand;
+            let (words, op) = (tensor.words(), &self.op);
+            assert!(
+                cut != Cut::Rows || words.is_multiple_of(units),
+                "{op}, {name}: {words} numbers are not cut into {units} rows"
+            );
+            assert!(
+                cut != Cut::Part || tensor.rows == blocks_of(units),
+                "{op}, {name}: {} rows of sums for {} blocks",
+                tensor.rows,
+                blocks_of(units)
+            );
+            let alone = operands.iter().enumerate().all(|(other, operand)| {
+                at == other || at.max(other) < R || !operand.tensor.overlaps(tensor)
+            });
+            assert!(alone, "{op}, {name}: {tensor:?} is written and is another operand, too");
+        }
+        let kernel = Box::new(move |block: &Block| {
+            // SAFETY: what is written is no other operand (above). Blocks write to their own rows; `Call::follows` keeps
+            // calls apart that would see each other's.
+            unsafe {
+                kernel(block.first, from_fn(|i| block.read(i)), from_fn(|i| block.write(R + i)));
+            }
+        });
+        self.push(name, 0.0, Work::Rows(Rows { units, operands, reads: R, kernel }))
+    }
+
+    /// The sum of all rows of `parts`, in their order: written to a gradient, or added to it.
+    pub fn sum(&mut self, to: Tensor, parts: Tensor) {
+        let (len, add) = (to.words(), self.adds(to));
+        self.rows("sum", len, [parts.whole()], [to.by_rows()], move |first, [parts], [to]| {
+            let end = first + to.len();
+            let all = parts.chunks_exact(len).map(|row| &row[first..end]);
+            lab::wide!(|| {
+                if !add {
+                    to.fill(0.0);
+                }
+                for row in all {
+                    to.iter_mut().zip(row).for_each(|(sum, part)| *sum += part);
+                }
+            });
+        });
+    }
+
+    /// What a product reads of numbers: themselves, or a rounded copy. A product rounds to bf16 by itself.
+    #[must_use]
+    pub fn operand(&mut self, numbers: Tensor) -> Tensor {
+        if self.pass.numbers == Numbers::F16 { self.rounded(numbers, false) } else { numbers }
+    }
+
+    /// [`Recorder::operand`] of derivatives, which f16 needs a factor for.
+    #[must_use]
+    pub fn operand_gradient(&mut self, numbers: Tensor) -> Tensor {
+        if self.pass.numbers == Numbers::F16 { self.rounded(numbers, true) } else { numbers }
+    }
+
+    /// Numbers as [`Pass::numbers`] has them, still in words of 32 bits: a copy, unless that is f32.
+    #[must_use]
+    pub fn rounded(&mut self, numbers: Tensor, gradient: bool) -> Tensor {
+        let to = self.pass.numbers;
+        if to == Numbers::F32 {
+            return numbers;
+        }
+        let (copy, state) = (self.like(numbers), state::tensor());
+        let units = if matches!(numbers.place, Place::Params) { 1 } else { self.pass.rows };
+        let reads = [numbers.by_rows(), state.whole()];
+        self.rows("round", units, reads, [copy.by_rows()], move |_, [from, state], [copy]| {
+            copy.copy_from_slice(from);
+            match to {
+                Numbers::F16 if gradient => narrow::to_f16(copy, state[state::SCALE]),
+                Numbers::F16 => narrow::to_f16(copy, 1.0),
+                _ => narrow::to_bf16(copy),
+            }
+        });
+        Tensor { constant: numbers.constant, ..copy }
+    }
+
+    fn push(&mut self, name: &'static str, flops: f64, work: Work) -> &mut Call {
+        self.program.calls.push(Call { op: self.op.clone(), name, flops, work });
+        self.program.calls.last_mut().expect("there is one now")
+    }
+}
+
+impl Call {
+    /// What it computes, for the ledger.
+    pub fn costs(&mut self, flops: usize) {
+        self.flops = flops as f64;
+    }
+}

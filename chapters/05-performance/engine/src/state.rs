@@ -1,0 +1,19 @@
+//! What changes from step to step: a few words among the tensors, so that the same calls run every time.
+
+use crate::tensor::{Place, Tensor};
+
+/// Updates that were done: Adam's clock.
+pub const STEP: usize = 0;
+/// The seed of dropout's masks.
+pub const SEED: usize = 1;
+/// Masks that were drawn.
+pub const DRAW: usize = 2;
+/// The learning rate η.
+pub const RATE: usize = 3;
+/// The factor before derivatives in f16: chapter 6's loss scale.
+pub const SCALE: usize = 4;
+
+/// All of them.
+pub fn tensor() -> Tensor {
+    Tensor::new(Place::State, 0, 1, 8)
+}

@@ -1,0 +1,221 @@
+//! A training step: gradients, update. Everything that changes from step to step is a word among the tensors, so that the
+//! same programs run every time.
+
+use crate::{
+    cpu::{Cpu, Loaded, Ways},
+    model::Model,
+    ops::{chain, loss},
+    params::{Named, WHOLE},
+    program::{Numbers, Program},
+    record::{Pass, Recorder},
+    state,
+    tensor::{Place, Tensor},
+    words::whole_mut,
+};
+use std::collections::HashMap;
+
+/// A model in training.
+pub struct Step {
+    /// What is trained.
+    pub model: Model,
+    /// Where.
+    pub cpu: Cpu,
+    /// The passes that were asked for, each recorded once.
+    pub passes: HashMap<Pass, Loaded>,
+    /// The update of all parameters.
+    pub update: Loaded,
+}
+
+/// What an optimizer gets of some parameters: all of one length.
+pub struct Update<'a> {
+    /// The number of the step, from 1.
+    pub step: i32,
+    /// The learning rate.
+    pub rate: f32,
+    /// The parameters.
+    pub p: &'a mut [f32],
+    /// A memory of the gradients, and one of their squares. Both start with zeros.
+    pub means: [&'a mut [f32]; 2],
+    /// The gradient. The next pass writes over it.
+    pub g: &'a mut [f32],
+}
+
+impl Step {
+    /// A model on so many threads. `rule` is its optimizer, which gets the parameters in parts; `seed` that of its dropout.
+    pub fn new(
+        model: Model,
+        threads: usize,
+        ways: Ways,
+        seed: u32,
+        rule: impl Fn(Update) + Send + Sync + 'static,
+    ) -> Self {
+        let mut cpu = Cpu::new(threads);
+        cpu.ways = ways;
+        for place in [Place::Params, Place::Gradient, Place::Mean, Place::Square] {
+            cpu.allocate(place, model.params.words());
+        }
+        cpu.allocate(Place::Kept, model.params.kept.len());
+        cpu.allocate(Place::State, state::tensor().words());
+        let update = cpu.load(update(model.params.words(), rule));
+        let mut step = Self { model, cpu, passes: HashMap::new(), update };
+        let Model { params, .. } = &step.model;
+        let (values, kept) = (params.values.clone(), params.kept.clone());
+        step.all(Place::Params)[..values.len()].copy_from_slice(&values);
+        step.all(Place::Kept)[..kept.len()].copy_from_slice(&kept);
+        step.state()[state::SEED] = seed;
+        step.set_scale(1.0);
+        step
+    }
+
+    // ANCHOR: step
+    /// Forward and backward on the first `rows` images of [`Step::batch`]: the gradient of their mean loss. Returns their
+    /// scores, a row each.
+    pub fn gradient(&mut self, rows: usize, numbers: Numbers) -> Vec<f32> {
+        let scores = self.run(Pass { rows, training: true, numbers });
+        self.skip(1);
+        scores
+    }
+
+    /// Moves all parameters against their gradients, at this learning rate.
+    pub fn update(&mut self, rate: f32) {
+        let state = self.cpu.slice_mut(state::tensor());
+        state[state::RATE] = rate;
+        self.cpu.run(&self.update);
+    }
+    // ANCHOR_END: step
+
+    /// The scores of the first `rows` images of [`Step::batch`], which nobody learns from.
+    pub fn predict(&mut self, rows: usize) -> Vec<f32> {
+        self.run(Pass { rows, training: false, numbers: Numbers::F32 })
+    }
+
+    /// The sums over the last gradient's images: of their losses, and of the right answers.
+    pub fn metrics(&mut self, rows: usize, numbers: Numbers) -> [f32; 2] {
+        let loaded = &self.passes[&Pass { rows, training: true, numbers }];
+        let sums = self.cpu.output(loaded, 1);
+        sums.chunks_exact(2).fold([0.0; 2], |[loss, right], sum| [loss + sum[0], right + sum[1]])
+    }
+
+    /// Where images and labels of a pass go: a row each, and a word each.
+    pub fn batch(&mut self, rows: usize) -> (&mut [f32], &mut [u32]) {
+        let inputs = self.model.inputs;
+        self.cpu.allocate(Place::Input, rows * inputs);
+        self.cpu.allocate(Place::Labels, rows);
+        let both = [(Place::Input, inputs), (Place::Labels, 1)];
+        let [images, labels] = both.map(|(place, cols)| Tensor::new(place, 0, rows, cols));
+        let [images, labels] = self.cpu.slices_mut([images, labels]);
+        (images, whole_mut(labels))
+    }
+
+    fn run(&mut self, pass: Pass) -> Vec<f32> {
+        let Self { model, cpu, passes, .. } = self;
+        let loaded = passes.entry(pass).or_insert_with(|| {
+            let unused = cpu.ways.unused;
+            cpu.load(record(model, pass, unused))
+        });
+        cpu.run(loaded);
+        cpu.output(loaded, 0)
+    }
+
+    /// Draws the masks of so many steps, and throws them away.
+    pub fn skip(&mut self, draws: u32) {
+        self.state()[state::DRAW] += draws;
+    }
+
+    /// The factor before derivatives in f16.
+    pub fn set_scale(&mut self, scale: f32) {
+        self.cpu.slice_mut(state::tensor())[state::SCALE] = scale;
+    }
+
+    /// Updates that were done.
+    pub fn updates(&mut self) -> u32 {
+        self.state()[state::STEP]
+    }
+
+    /// Goes on behind so many updates.
+    pub fn set_updates(&mut self, updates: u32) {
+        self.state()[state::STEP] = updates;
+    }
+
+    fn state(&mut self) -> &mut [u32] {
+        whole_mut(self.cpu.slice_mut(state::tensor()))
+    }
+
+    /// All of a buffer with the parameters' layout, or of what is kept.
+    pub fn all(&mut self, place: Place) -> &mut [f32] {
+        let Model { params, .. } = &self.model;
+        let words = if place == Place::Kept { params.kept.len() } else { params.words() };
+        self.cpu.slice_mut(Tensor::new(place, 0, 1, words))
+    }
+
+    /// A buffer as a file has it: the parameters with what is kept among them, or the gradient or a mean of what is learned.
+    pub fn to_file(&mut self, place: Place) -> Vec<f32> {
+        let (tensors, mut file) = (self.model.params.tensors.clone(), Vec::new());
+        for named in tensors.iter().filter(|named| holds(place, named)) {
+            let from = if named.tensor.place == Place::Kept { Place::Kept } else { place };
+            named.to_file(self.all(from), &mut file);
+        }
+        file
+    }
+
+    /// Puts back what [`Step::to_file`] gave.
+    ///
+    /// # Panics
+    /// If there are fewer numbers.
+    pub fn from_file(&mut self, place: Place, mut file: &[f32]) {
+        for named in self.model.params.tensors.clone().iter().filter(|named| holds(place, named)) {
+            let to = if named.tensor.place == Place::Kept { Place::Kept } else { place };
+            named.from_file(&mut file, self.all(to));
+        }
+    }
+}
+
+fn holds(place: Place, named: &Named) -> bool {
+    place == Place::Params || named.tensor.place == Place::Params
+}
+
+// ANCHOR: record
+/// Forward and, in training, backward.
+fn record(model: &Model, pass: Pass, unused: bool) -> Program {
+    let mut cx = Recorder::new(pass);
+    let x = Tensor::new(Place::Input, 0, pass.rows, model.inputs);
+    let (scores, backward) = chain(&model.ops, &mut cx, Tensor { constant: unused, ..x });
+    cx.program.outputs.push(scores);
+    if pass.training {
+        let labels = Tensor::new(Place::Labels, 0, pass.rows, 1);
+        let [dy, sums] = cx.of("loss", |cx| loss::record(cx, scores, labels));
+        cx.program.outputs.push(sums);
+        backward(&mut cx, dy);
+    }
+    cx.program
+}
+// ANCHOR_END: record
+
+/// The update of so many words of parameters.
+fn update(words: usize, rule: impl Fn(Update) + Send + Sync + 'static) -> Program {
+    let mut cx = Recorder::new(Pass { rows: 1, training: true, numbers: Numbers::F32 });
+    let state = state::tensor();
+    cx.of("update", |cx| {
+        cx.rows("tick", 1, [], [state.by_rows()], |_, [], [state]| {
+            whole_mut(state)[state::STEP] += 1;
+        });
+        let all = Tensor::new(Place::Params, 0, words / WHOLE, WHOLE);
+        let twins = [Place::Params, Place::Mean, Place::Square, Place::Gradient];
+        let writes = twins.map(|place| all.twin(place).by_rows());
+        let rows = words / WHOLE;
+        cx.rows("update", rows, [state.whole()], writes, move |_, [state], [p, m, v, g]| {
+            let step = crate::words::whole(state)[state::STEP] as i32;
+            rule(Update { step, rate: state[state::RATE], p, means: [m, v], g });
+        })
+        .costs(11 * words);
+    });
+    cx.program
+}
+
+/// Adam with its paper's defaults, by chapter 3.
+pub fn adam(update: Update) {
+    use backprop::adam::{Adam, Factors, fused};
+    let Update { step, rate, p, means: [m, v], g } = update;
+    let rule = Adam { lr: f64::from(rate), ..Adam::default() };
+    fused(Factors::new(&rule, step), p, m, v, g);
+}

@@ -1,0 +1,109 @@
+//! What holds for every step, whatever the threads, ways and interruptions.
+
+use crate::steps::{BATCH, batch, bits, error, gradient, models, step_of, step_on};
+use engine::{
+    cpu::Ways,
+    program::Numbers,
+    step::{Step, adam},
+    tensor::Place,
+};
+
+#[test]
+fn steps_have_the_same_bits_for_any_number_of_threads() {
+    let after = |threads: usize| -> Vec<Vec<u32>> {
+        let after = |model| {
+            let mut step = step_of(model, threads);
+            (0..5).for_each(|number| step_on(number, &mut step));
+            bits(&mut step)
+        };
+        models().into_iter().map(after).collect()
+    };
+    let one = after(1);
+    assert!(one == after(2) && one == after(3));
+}
+
+#[test]
+fn no_way_changes_a_gradient() {
+    for (at, fast) in models().into_iter().enumerate() {
+        let wanted = gradient(&mut step_of(fast, 2), Numbers::F32);
+        for number in 0..8 {
+            let [fused, planned, unused] = [1, 2, 4].map(|bit| number & bit != 0);
+            let model = models().remove(at);
+            let mut step = Step::new(model, 2, Ways { fused, planned, unused }, 1, adam);
+            let found = gradient(&mut step, Numbers::F32);
+            assert!(error(&found, &wanted) < 1e-6, "{}", error(&found, &wanted));
+        }
+    }
+}
+
+#[test]
+fn a_resumed_run_goes_the_same_way() {
+    for (whole, rest) in models().into_iter().zip(models()) {
+        let mut whole = step_of(whole, 2);
+        (0..3).for_each(|number| step_on(number, &mut whole));
+        let places = [Place::Params, Place::Mean, Place::Square];
+        let saved = places.map(|place| whole.to_file(place));
+        (3..6).for_each(|number| step_on(number, &mut whole));
+        let mut rest = step_of(rest, 1);
+        places.iter().zip(&saved).for_each(|(place, file)| rest.from_file(*place, file));
+        rest.set_updates(3);
+        rest.skip(3);
+        (3..6).for_each(|number| step_on(number, &mut rest));
+        assert!(bits(&mut rest) == bits(&mut whole));
+    }
+}
+
+#[test]
+fn rounded_products_are_near_the_exact_ones_and_a_factor_saves_small_derivatives() {
+    for (at, exact) in models().into_iter().enumerate() {
+        let wanted = gradient(&mut step_of(exact, 2), Numbers::F32);
+        for (numbers, scale, least, most) in [
+            (Numbers::Bf16, 1.0, 1e-5, 0.05),
+            (Numbers::F16, 1024.0, 1e-6, 0.02),
+            (Numbers::F16, 1e-6, 0.5, 1.1),
+        ] {
+            let mut step = step_of(models().remove(at), 2);
+            step.set_scale(scale);
+            let error = error(&gradient(&mut step, numbers), &wanted);
+            assert!(error > least && error < most, "{at}, {numbers:?}, {scale}: {error}");
+        }
+    }
+}
+
+#[test]
+fn models_learn_and_predict_what_they_learned() {
+    for model in models() {
+        let mut step = step_of(model, 2);
+        let mut loss = 0.0;
+        let mut losses = Vec::new();
+        for number in 0..50 {
+            step_on(number % 10, &mut step);
+            loss += step.metrics(BATCH, Numbers::F32)[0];
+            if number % 10 == 9 {
+                losses.push(std::mem::take(&mut loss));
+            }
+        }
+        assert!(losses[4] < 0.6 * losses[0], "{losses:?}");
+        batch(0, &mut step);
+        let labels = step.batch(BATCH).1.to_vec();
+        let scores = step.predict(BATCH);
+        let right = scores.chunks_exact(10).zip(&labels).filter(|(scores, label)| {
+            scores.iter().all(|score| *score <= scores[**label as usize])
+        });
+        assert!(right.count() > BATCH / 2);
+    }
+}
+
+#[test]
+fn a_batch_of_one_and_an_odd_one_are_part_of_the_whole() {
+    for (model, other) in models().into_iter().zip(models()) {
+        let (mut whole, mut part) = (step_of(model, 2), step_of(other, 2));
+        batch(0, &mut whole);
+        let all = whole.predict(BATCH);
+        for rows in [1, 7, 17, BATCH] {
+            batch(0, &mut part);
+            let scores = part.predict(rows);
+            assert!(error(&scores, &all[..rows * 10]) < 1e-5, "{rows}");
+        }
+    }
+}

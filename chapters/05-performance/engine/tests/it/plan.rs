@@ -1,0 +1,48 @@
+//! What the plan makes of the calls: groups, memory, and the ledger.
+
+use crate::steps::{BATCH, batch, step_of};
+use engine::{
+    model::{self, Model},
+    plan::Slot,
+    program::{Entry, Numbers, ledger},
+    record::Pass,
+};
+
+const PASS: Pass = Pass { rows: BATCH, training: true, numbers: Numbers::F32 };
+
+fn of<R>(model: Model, work: impl FnOnce(&engine::cpu::Loaded) -> R) -> R {
+    let mut step = step_of(model, 2);
+    batch(0, &mut step);
+    step.gradient(BATCH, Numbers::F32);
+    work(&step.passes[&PASS])
+}
+
+#[test]
+fn the_plan_shares_memory_and_fuses_the_convolutions() {
+    of(model::cnn(3, 0.5), |loaded| {
+        let (calls, plan) = (&loaded.calls, &loaded.plan);
+        let fused = plan.slots.iter().filter(|slot| matches!(slot, Slot::Scratch(_))).count();
+        assert!(fused >= 7 && plan.groups.len() < calls.len() - 8, "{fused}");
+        // The outputs of the first convolution and their gradients alone would take more.
+        let (arena, scratch) = (plan.arena, plan.scratch);
+        assert!(arena < 2 * BATCH * 28 * 28 * 16 && 2 * scratch < arena, "{arena}, {scratch}");
+        let flops: f64 = ledger(calls).iter().map(|entry| entry.flops).sum();
+        let conv = 2 * 25 * 784 * 16 + 2 * 400 * 100 * 32 + 400 * 196 * 32;
+        let products = conv + 3 * (800 * 128 + 128 * 10);
+        assert!((0.9..1.3).contains(&(flops / (2 * BATCH * products) as f64)), "{flops}");
+    });
+}
+
+/// So that a forgotten copy or another pass over the numbers fails here.
+#[test]
+fn the_ledger_of_the_perceptron_is_what_its_page_counts() {
+    of(model::mlp(3, 0.2), |loaded| {
+        let products: Vec<Entry> =
+            ledger(&loaded.calls).into_iter().filter(|entry| entry.name == "product").collect();
+        let flops: f64 = products.iter().map(|entry| entry.flops).sum();
+        // Forward and weights for both layers; the gradient of what goes in for the second alone.
+        let wanted = 2 * BATCH * (2 * 784 * 128 + 3 * 128 * 10);
+        assert!((flops - wanted as f64).abs() < 0.5, "{flops}, not {wanted}");
+        assert_eq!(loaded.calls.len(), 10);
+    });
+}

@@ -1,0 +1,74 @@
+//! Small steps that the tests take.
+
+use engine::{
+    cpu::Ways,
+    model::{self, Model},
+    ops::dense::Dense,
+    program::Numbers,
+    step::{Step, adam},
+    tensor::Place,
+};
+
+pub const BATCH: usize = 48;
+
+/// A batch of random numbers with a brighter line whose place is the label.
+pub fn batch(number: usize, step: &mut Step) {
+    let (images, labels) = step.batch(BATCH);
+    for (row, (image, label)) in images.chunks_exact_mut(784).zip(labels).enumerate() {
+        *label = ((number * BATCH + row) * 7 % 10) as u32;
+        for (i, pixel) in image.iter_mut().enumerate() {
+            let noise = (row * 784 + i + number).wrapping_mul(2_654_435_761) >> 9 & 63;
+            let bright = 155 * usize::from(i / 28 / 2 == *label as usize);
+            *pixel = (noise + bright) as f32 / 255.0;
+        }
+    }
+}
+
+pub fn step_of(model: Model, threads: usize) -> Step {
+    Step::new(model, threads, Ways::default(), 1, adam)
+}
+
+/// Dropout on tokens: more than one row for each image.
+pub fn tokens() -> Model {
+    Model::new(3, 784, |p| {
+        vec![
+            Box::new(Dense::new(p, "small", 49, 32).relu_dropout(0.3)),
+            Box::new(Dense::new(p, "scores", 512, 10)),
+        ]
+    })
+}
+
+pub fn models() -> Vec<Model> {
+    vec![model::linear(3), model::mlp(3, 0.2), model::cnn(3, 0.5), tokens()]
+}
+
+/// The gradient of a batch.
+pub fn gradient(step: &mut Step, numbers: Numbers) -> Vec<f32> {
+    batch(0, step);
+    step.gradient(BATCH, numbers);
+    step.all(Place::Gradient).to_vec()
+}
+
+/// Takes a step on a batch.
+pub fn step_on(number: usize, step: &mut Step) {
+    batch(number, step);
+    step.gradient(BATCH, Numbers::F32);
+    step.update(1e-3);
+}
+
+/// The bits of all that a run goes on from.
+pub fn bits(step: &mut Step) -> Vec<u32> {
+    let places = [Place::Params, Place::Mean, Place::Square, Place::Kept];
+    let mut all: Vec<u32> =
+        places.into_iter().flat_map(|place| step.all(place).to_vec()).map(f32::to_bits).collect();
+    all.push(step.updates());
+    all
+}
+
+/// The length of the difference as a part of the length.
+pub fn error(found: &[f32], wanted: &[f32]) -> f64 {
+    let length = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
+    let pairs = found.iter().zip(wanted);
+    length(&mut pairs.map(|(a, b)| f64::from(a - b)))
+        / length(&mut wanted.iter().map(|b| f64::from(*b)))
+}
