@@ -69,12 +69,9 @@ impl Trained {
     // ANCHOR: step
     /// One step on the images with these numbers. Returns the sum of their losses.
     fn step(&mut self, data: &Examples, index: &[usize]) -> f64 {
-        let (images, labels) = self.step.batch(index.len());
-        let rows = images.chunks_exact_mut(data.width).zip(labels);
-        for ((image, label), from) in rows.zip(index) {
-            image.copy_from_slice(data.image(*from));
-            *label = u32::from(data.labels[*from]);
-        }
+        let (image, label) =
+            (|at: usize| data.image(index[at]), |at: usize| data.labels[index[at]]);
+        self.step.gather(index.len(), image, label);
         self.step.gradient(index.len(), Numbers::F32);
         let [loss, _right] = self.step.metrics(index.len(), Numbers::F32);
         self.step.update(self.settings.rule.lr as f32);

@@ -143,6 +143,11 @@ impl Cpu {
         bases.whole(loaded.outputs[number]).to_vec()
     }
 
+    /// How many threads a pass over so many words is worth.
+    pub fn threads_for(&self, words: usize) -> usize {
+        self.threads.len().min(4 * words / WORTH).max(1)
+    }
+
     /// Calls `work` with a thread and a block, once for each block.
     fn each_block(&self, units: usize, alone: bool, work: impl Fn(usize, usize) + Sync) {
         let next = AtomicUsize::new(0);

@@ -12,6 +12,7 @@ use crate::{
     tensor::{Place, Tensor},
     words::{whole, whole_mut},
 };
+use matmul::team::share;
 use std::collections::HashMap;
 
 /// A model in training.
@@ -108,6 +109,25 @@ impl Step {
         let [images, labels] = both.map(|(place, cols)| Tensor::new(place, 0, rows, cols));
         let [images, labels] = self.cpu.slices_mut([images, labels]);
         (images, whole_mut(labels))
+    }
+
+    /// Fills a batch of so many rows with images and labels, which are copied by all threads if that pays.
+    pub fn gather<'a>(
+        &mut self,
+        rows: usize,
+        image: impl Fn(usize) -> &'a [f32] + Sync,
+        label: impl Fn(usize) -> u8,
+    ) {
+        let (inputs, threads) = (self.model.inputs, self.cpu.threads_for(rows * self.model.inputs));
+        let (images, labels) = self.batch(rows);
+        labels.iter_mut().enumerate().for_each(|(at, to)| *to = u32::from(label(at)));
+        let each = rows.div_ceil(threads).max(1);
+        let parts = images.chunks_mut(each * inputs).enumerate();
+        share(parts, |(part, images)| {
+            for (at, to) in images.chunks_exact_mut(inputs).enumerate() {
+                to.copy_from_slice(image(*part * each + at));
+            }
+        });
     }
 
     fn run(&mut self, pass: Pass) -> Vec<f32> {

@@ -54,17 +54,8 @@ impl Dense {
     }
 
     /// With `ReLU` and dropout behind it; the layer's place in the buffer tells its random numbers from other layers'.
-    ///
-    /// # Panics
-    /// If the outputs are no multiple of eight, of which one random number decides.
     #[must_use]
     pub fn relu_dropout(self, fraction: f64) -> Self {
-        assert!(
-            self.bias.cols.is_multiple_of(8),
-            "{}: dropout of {} units",
-            self.name,
-            self.bias.cols
-        );
         let dropout =
             Some(Dropout::new(fraction, self.weight.start as u32)).filter(|_| fraction > 0.0);
         Self { relu: true, dropout, ..self }
@@ -127,10 +118,12 @@ fn column_sums(cx: &mut Recorder, dy: Tensor, bias: Tensor) -> Tensor {
     let (units, cols) = (cx.pass.rows, bias.cols);
     let parts = cx.parts(cols);
     cx.rows("bias", units, [dy.by_rows()], [parts.part()], move |_, [dy], [sums]| {
-        sums.fill(0.0);
-        for row in dy.chunks_exact(cols) {
-            sums.iter_mut().zip(row).for_each(|(sum, dy)| *sum += dy);
-        }
+        lab::wide!(|| {
+            sums.fill(0.0);
+            for row in dy.chunks_exact(cols) {
+                sums.iter_mut().zip(row).for_each(|(sum, dy)| *sum += dy);
+            }
+        });
     });
     cx.sum(bias.gradient(), parts);
     dy
