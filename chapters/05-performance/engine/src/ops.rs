@@ -4,12 +4,12 @@
 pub mod attention;
 pub mod conv;
 pub mod dense;
-mod direct;
+pub mod direct;
 pub mod loss;
 pub mod norm;
 pub mod pool;
 pub mod residual;
-mod tile;
+pub mod tile;
 
 use crate::{record::Recorder, tensor::Tensor};
 
