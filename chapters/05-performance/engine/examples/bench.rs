@@ -11,7 +11,8 @@ fn main() {
     let threads = args.get(2).map_or(2, |a| a.parse().unwrap());
     let model = match args[0].as_str() {
         "linear" => model::linear(1),
-        "mlp" => model::mlp(1, std::env::var("DROP").map_or(0.2, |d| d.parse().unwrap())),
+        "mlp" => model::mlp(1, 0.2),
+        "resnet" => model::resnet(1),
         _ => model::cnn(1, 0.5),
     };
     let mut step = Step::new(model, threads, Ways::default(), 1, adam);

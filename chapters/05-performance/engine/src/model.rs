@@ -2,7 +2,10 @@
 //! the same kind, so that weights go from one to the other.
 
 use crate::{
-    ops::{Op, conv::Conv, dense::Dense, pool::ReluPool},
+    ops::{
+        Op, batch_norm::BatchNorm, conv::Conv, dense::Dense, mean::MeanPool, pool::ReluPool,
+        relu::Relu, residual::Residual,
+    },
     params::Params,
 };
 
@@ -57,5 +60,35 @@ pub fn cnn(seed: u64, dropout: f64) -> Model {
             Box::new(Dense::new(p, "dense.3", 128, 10)),
         ]
     })
+}
+
+/// Two residual blocks, each behind a layer that makes its channels: 24 of 14×14 pixels, then 48 of 7×7.
+pub fn resnet(seed: u64) -> Model {
+    Model::new(seed, 784, |p| {
+        vec![
+            Box::new(Conv::bare(p, "stem", [28, 28, 1], 24, 3)),
+            Box::new(BatchNorm::new(p, "stem.norm", 24)),
+            Box::new(ReluPool::new("stem.pool", 28, 24)),
+            block(p, "wide", 14, 24),
+            Box::new(ReluPool::new("wide.pool", 14, 24)),
+            Box::new(Conv::bare(p, "grow", [7, 7, 24], 48, 1)),
+            Box::new(BatchNorm::new(p, "grow.norm", 48).relu()),
+            block(p, "deep", 7, 48),
+            Box::new(Relu),
+            Box::new(MeanPool { channels: 48 }),
+            Box::new(Dense::new(p, "dense", 48, 10)),
+        ]
+    })
+}
+
+/// Two convolutions and a way around them.
+fn block(p: &mut Params, name: &str, side: usize, channels: usize) -> Box<dyn Op> {
+    let [first, second] = ["first", "second"].map(|layer| format!("{name}.{layer}"));
+    Box::new(Residual(vec![
+        Box::new(Conv::bare(p, &first, [side, side, channels], channels, 3)),
+        Box::new(BatchNorm::new(p, &format!("{first}.norm"), channels).relu()),
+        Box::new(Conv::bare(p, &second, [side, side, channels], channels, 3)),
+        Box::new(BatchNorm::new(p, &format!("{second}.norm"), channels)),
+    ]))
 }
 // ANCHOR_END: models

@@ -2,14 +2,18 @@
 //! what is kept; a tensor that nobody holds is free after its last reader.
 
 pub mod attention;
+pub mod batch_norm;
+mod channels;
 pub mod conv;
 pub mod dense;
 pub mod direct;
 pub mod loss;
+pub mod mean;
 pub mod norm;
 pub mod pool;
+pub mod relu;
 pub mod residual;
-mod tile;
+pub mod tile;
 
 use crate::{record::Recorder, tensor::Tensor};
 

@@ -1,0 +1,36 @@
+//! `ReLU` alone: where no operation before it has one.
+
+use crate::{
+    ops::{Backward, Op},
+    record::Recorder,
+    tensor::Tensor,
+};
+
+/// The larger of each number and zero.
+pub struct Relu;
+
+impl Op for Relu {
+    fn name(&self) -> &'static str {
+        "relu"
+    }
+
+    fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        let (units, y) = (cx.pass.rows, cx.like(x));
+        cx.rows("relu", units, [x.by_rows()], [y.by_rows()], |_, [x], [y]| {
+            lab::wide!(|| y.iter_mut().zip(x).for_each(|(y, x)| *y = x.max(0.0)));
+        })
+        .costs(x.words());
+        let backward = move |cx: &mut Recorder, dy: Tensor| {
+            let dx = cx.like(x);
+            let reads = [dy.by_rows(), y.by_rows()];
+            cx.rows("relu", units, reads, [dx.by_rows()], |_, [dy, y], [dx]| {
+                lab::wide!(|| for (dx, (dy, y)) in dx.iter_mut().zip(dy.iter().zip(y)) {
+                    // All bits of the number or none of them: a comparison might become a jump.
+                    *dx = f32::from_bits(dy.to_bits() & u32::from(*y > 0.0).wrapping_neg());
+                });
+            });
+            Some(dx)
+        };
+        (y, Box::new(backward))
+    }
+}
