@@ -2,7 +2,7 @@
 //! the same kind, so that weights go from one to the other.
 
 use crate::{
-    ops::{Op, conv::Conv, dense::Dense, pool::ReluPool},
+    ops::{Op, conv::Conv, dense::Dense, gru::Gru, pool::ReluPool},
     params::Params,
 };
 
@@ -55,6 +55,16 @@ pub fn cnn(seed: u64, dropout: f64) -> Model {
             Box::new(ReluPool::new("pool2", 10, 32)),
             Box::new(Dense::new(p, "dense.0", 800, 128).relu_dropout(dropout)),
             Box::new(Dense::new(p, "dense.3", 128, 10)),
+        ]
+    })
+}
+
+/// A gated recurrent unit reads the image from the top row to the bottom one; a dense layer on its last state.
+pub fn rnn(seed: u64) -> Model {
+    Model::new(seed, 784, |p| {
+        vec![
+            Box::new(Gru::new(p, "", [28, 28], 128)),
+            Box::new(Dense::straight(p, "dense", 128, 10)),
         ]
     })
 }

@@ -5,7 +5,7 @@ use engine::{
     cpu::Ways,
     model::Model,
     ops::{
-        Op, attention::Attention, conv::Conv, dense::Dense, norm::Norm, pool::ReluPool,
+        Op, attention::Attention, conv::Conv, dense::Dense, gru::Gru, norm::Norm, pool::ReluPool,
         residual::Residual,
     },
     params::Params,
@@ -147,4 +147,18 @@ fn norm_attention_and_residual() {
         let x: Vec<f64> = sum(x, d.tokens("narrow", &y, 24));
         d.dense("scores", &x)
     });
+}
+
+#[test]
+fn a_gated_recurrent_unit_over_several_moments() {
+    for (inputs, units) in [(12, 16), (6, 5)] {
+        let net = model(24, |p| {
+            vec![
+                Box::new(Dense::new(p, "embed", 24, 24)),
+                Box::new(Gru::new(p, "", [24 / inputs, inputs], units)),
+                Box::new(Dense::straight(p, "dense", units, 10)),
+            ]
+        });
+        check(net, |d, x| d.dense("dense", &d.gru(&d.dense("embed", x), inputs)));
+    }
 }
