@@ -12,12 +12,14 @@
 //! What the page measures and draws is in [`measured`].
 
 pub mod compare;
-pub mod engine;
 pub mod gpu;
 pub mod input;
+pub mod ladder;
+pub mod learner;
 pub mod measured;
 pub mod memory;
 pub mod profile;
 
+pub use engine;
 pub use measured::chapter;
 pub use training::{Error, Result};

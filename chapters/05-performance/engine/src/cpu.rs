@@ -79,6 +79,12 @@ impl Cpu {
     }
 
     /// The numbers of a tensor that outlives its program.
+    pub fn slice(&self, tensor: Tensor) -> &[f32] {
+        let memory = &self.lasting[tensor.place.lasting()];
+        &memory.slice()[tensor.start..tensor.start + tensor.words()]
+    }
+
+    /// The same, to be written.
     pub fn slice_mut(&mut self, tensor: Tensor) -> &mut [f32] {
         let memory = &mut self.lasting[tensor.place.lasting()];
         &mut memory.slice_mut()[tensor.start..tensor.start + tensor.words()]
@@ -104,7 +110,7 @@ impl Cpu {
 
     /// Runs a program.
     pub fn run(&mut self, loaded: &Loaded) {
-        if !self.ways.planned {
+        if !self.ways.planned && loaded.plan.arena > 0 {
             self.arena = Memory::default();
             self.arena.at_least(loaded.plan.arena);
         }
@@ -126,7 +132,11 @@ impl Cpu {
     }
 
     /// What a program's `number`th output is, until the next program runs.
+    ///
+    /// # Panics
+    /// If the program has never run.
     pub fn output(&mut self, loaded: &Loaded, number: usize) -> Vec<f32> {
+        assert!(self.arena.slice().len() >= loaded.plan.arena, "the program has not run");
         let lasting = self.lasting.each_mut().map(Memory::start);
         let (arena, scratch) = (self.arena.start(), self.scratch.start());
         let bases = Bases { plan: &loaded.plan, lasting, arena, scratch };

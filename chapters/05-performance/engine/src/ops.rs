@@ -4,7 +4,7 @@
 pub mod attention;
 pub mod conv;
 pub mod dense;
-mod direct;
+pub mod direct;
 pub mod gru;
 pub mod loss;
 pub mod norm;

@@ -1,7 +1,7 @@
 //! What an experiment leaves is what the figures and tables draw.
 
 use lab::testing;
-use performance::engine::ladder::ladder;
+use performance::ladder::ladder;
 
 #[test]
 fn all_is_drawn_in_the_book() {

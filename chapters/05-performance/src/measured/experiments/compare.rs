@@ -2,7 +2,7 @@
 
 use crate::{
     compare::convolution::{self, Layer},
-    engine::ladder::fastest,
+    ladder::fastest,
 };
 use backprop::{
     measured::{
