@@ -7,9 +7,12 @@ pub mod dense;
 pub mod direct;
 pub mod gru;
 pub mod loss;
+pub mod mean;
 pub mod norm;
 mod panel;
+pub mod patches;
 pub mod pool;
+pub mod position;
 pub mod residual;
 mod tile;
 

@@ -95,7 +95,7 @@ impl Op for Dense {
         let (y, read, own) = (cx.tensor(x.rows, w.cols), cx.operand(x), cx.operand(w));
         cx.product(y, read, own, Epilogue { bias: Some(b), relu, dropout });
         let backward = move |cx: &mut Recorder, dy: Tensor| {
-            let dz = if relu { through_relu(cx, dy, y, b, scale) } else { column_sums(cx, dy, b) };
+            let dz = before(cx, dy, (y, b), relu, scale);
             let dz = cx.operand_gradient(dz);
             let dx = (!x.constant).then(|| {
                 let dx = cx.like(x);
@@ -116,9 +116,9 @@ impl Dense {
         let panels = panel::packed(cx, own);
         let y = panel::forward(cx, read, panels, Some(b), relu);
         let backward = move |cx: &mut Recorder, dy: Tensor| {
-            let dz = if relu { through_relu(cx, dy, y, b, 1.0) } else { column_sums(cx, dy, b) };
+            let dz = before(cx, dy, (y, b), relu, 1.0);
             let dz = cx.rounded(dz, true);
-            panel::gradient(cx, w, read, dz);
+            panel::gradient(cx, w, read, dz, 0);
             (!x.constant).then(|| {
                 let panels = panel::packed(cx, own.t());
                 panel::forward(cx, dz, panels, None, false)
@@ -126,6 +126,21 @@ impl Dense {
         };
         (y, Box::new(backward))
     }
+}
+
+/// The gradient before what followed the product, and the bias'.
+fn before(
+    cx: &mut Recorder,
+    dy: Tensor,
+    (y, b): (Tensor, Tensor),
+    relu: bool,
+    scale: f32,
+) -> Tensor {
+    if relu {
+        return through_relu(cx, dy, y, b, scale);
+    }
+    column_sums(cx, dy, 0, b);
+    dy
 }
 
 /// The gradient before `ReLU` and dropout, and the bias'. An output above zero was neither cut off nor left out, so the
@@ -152,16 +167,15 @@ fn through_relu(cx: &mut Recorder, dy: Tensor, y: Tensor, bias: Tensor, scale: f
     dz
 }
 
-/// The bias' gradient of a layer without `ReLU`.
-pub(super) fn column_sums(cx: &mut Recorder, dy: Tensor, bias: Tensor) -> Tensor {
-    let (units, cols) = (cx.pass.rows, bias.cols);
+/// The bias' gradient of a layer without `ReLU`, from that of what came out, which begins in column `from` of `dy`.
+pub(super) fn column_sums(cx: &mut Recorder, dy: Tensor, from: usize, bias: Tensor) {
+    let (units, cols, step) = (cx.pass.rows, bias.cols, dy.cols);
     let parts = cx.parts(cols);
     cx.rows("bias", units, [dy.by_rows()], [parts.part()], move |_, [dy], [sums]| {
         sums.fill(0.0);
-        lab::wide!(|| for row in dy.chunks_exact(cols) {
-            sums.iter_mut().zip(row).for_each(|(sum, dy)| *sum += dy);
+        lab::wide!(|| for row in dy.chunks_exact(step) {
+            sums.iter_mut().zip(&row[from..]).for_each(|(sum, dy)| *sum += dy);
         });
     });
     cx.sum(bias.gradient(), parts);
-    dy
 }

@@ -99,9 +99,9 @@ impl Op for Gru {
                 }
             })
             .costs(moments * rows * units * (6 * units + 20));
-            column_sums(cx, dsaid, b);
+            column_sums(cx, dsaid, 0, b);
             let read = cx.rounded(before.tensor, false);
-            panel::gradient(cx, own, read, dsaid);
+            panel::gradient(cx, own, read, dsaid, 0);
             input(cx, dseen)
         };
         (last, Box::new(backward))

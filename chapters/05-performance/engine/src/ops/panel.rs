@@ -9,8 +9,13 @@ use crate::{
 };
 use matmul::{registers::Vector, simd::Level};
 
-/// Columns of a panel: three vectors of sixteen.
+/// The most columns of a panel: three vectors of sixteen.
 const WIDE: usize = 48;
+
+/// Columns of the panels that a matrix of so many columns has, except for the last one.
+fn wide(cols: usize) -> usize {
+    cols.div_ceil(cols.div_ceil(WIDE)).next_multiple_of(16)
+}
 
 /// A matrix of parameters in panels of columns: each has its rows, one behind the other.
 pub fn packed(cx: &mut Recorder, matrix: impl Into<Matrix>) -> Tensor {
@@ -20,8 +25,8 @@ pub fn packed(cx: &mut Recorder, matrix: impl Into<Matrix>) -> Tensor {
     let packed = cx.tensor(k, n);
     let call = |cx: &mut Recorder| {
         cx.rows("pack", 1, [tensor.whole()], [packed.by_rows()], move |_, [from], [to]| {
-            for (panel, to) in to.chunks_mut(k * WIDE).enumerate() {
-                let (first, width) = (panel * WIDE, to.len() / k);
+            for (panel, to) in to.chunks_mut(k * wide(n)).enumerate() {
+                let (first, width) = (panel * wide(n), to.len() / k);
                 for (row, to) in to.chunks_exact_mut(width).enumerate() {
                     if transposed {
                         let column = from[first * k + row..].iter().step_by(k);
@@ -35,6 +40,21 @@ pub fn packed(cx: &mut Recorder, matrix: impl Into<Matrix>) -> Tensor {
     };
     cx.ahead(call);
     packed
+}
+
+/// Matrices of parameters side by side.
+pub fn joined<const R: usize>(cx: &mut Recorder, parts: [Tensor; R]) -> Tensor {
+    let (cols, own) = (parts[0].cols, cx.tensor(parts[0].rows, R * parts[0].cols));
+    cx.ahead(|cx| {
+        cx.rows("join", 1, parts.map(Tensor::whole), [own.by_rows()], move |_, parts, [own]| {
+            for (row, own) in own.chunks_exact_mut(R * cols).enumerate() {
+                for (to, from) in own.chunks_exact_mut(cols).zip(parts) {
+                    to.copy_from_slice(&from[row * cols..][..cols]);
+                }
+            }
+        });
+    });
+    own
 }
 
 /// y = x·W, plus a row, then `ReLU` if it is asked for, in the block's own cache. W is [`packed`].
@@ -59,13 +79,14 @@ pub fn forward(
     y
 }
 
-/// The gradient of a matrix that rows `x` were multiplied with, from that of what came out: xᵀ·dy, block by block.
-pub fn gradient(cx: &mut Recorder, w: Tensor, x: Tensor, dy: Tensor) {
-    let (units, k, n) = (cx.pass.rows, w.rows, w.cols);
+/// The gradient of a matrix that rows `x` were multiplied with, from that of what came out, which begins in column `from` of
+/// `dy`: xᵀ·dy, block by block.
+pub fn gradient(cx: &mut Recorder, w: Tensor, x: Tensor, dy: Tensor, from: usize) {
+    let (units, k, n, step) = (cx.pass.rows, w.rows, w.cols, dy.cols);
     let (parts, zeros) = (cx.parts(k * n), vec![0.0; n]);
     let reads = [x.by_rows(), dy.by_rows()];
     cx.rows("near gradient", units, reads, [parts.part()], move |_, [x, dy], [dw]| {
-        let dy = Right { values: dy, terms: dy.len() / n, step: Some(n), cols: n };
+        let dy = Right { values: &dy[from..], terms: dy.len() / step, step: Some(step), cols: n };
         product((dw, n), Left { values: x, row: 1, term: k }, dy, Some(&zeros));
     })
     .costs(2 * x.rows * k * n);
@@ -167,8 +188,8 @@ impl Job {
     /// Panel by panel, `MOST` rows at a time.
     #[inline(always)]
     unsafe fn panels<V: Vector, const MOST: usize>(self, rows: usize) {
-        for col in (0..self.n).step_by(WIDE) {
-            let width = WIDE.min(self.n - col);
+        for col in (0..self.n).step_by(wide(self.n)) {
+            let width = wide(self.n).min(self.n - col);
             let (b, b_step) =
                 if self.b_step == 0 { (col * self.k, width) } else { (col, self.b_step) };
             for row in (0..rows).step_by(MOST) {

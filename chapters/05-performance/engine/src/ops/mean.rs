@@ -1,0 +1,48 @@
+//! The mean of an image's rows.
+
+use crate::{
+    ops::{Backward, Op},
+    record::Recorder,
+    tensor::Tensor,
+};
+
+/// The mean of so many rows, one row for each image.
+#[derive(Clone, Copy, Debug)]
+pub struct Mean(pub usize);
+
+impl Op for Mean {
+    fn name(&self) -> &'static str {
+        "mean"
+    }
+
+    fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        let (rows, width, share) =
+            (cx.pass.rows, x.words() / cx.pass.rows / self.0, 1.0 / self.0 as f32);
+        let (y, all) = (cx.tensor(rows, width), self.0 * width);
+        cx.rows("mean", rows, [x.by_rows()], [y.by_rows()], move |_, [x], [y]| {
+            lab::wide!(|| for (y, x) in y.chunks_exact_mut(width).zip(x.chunks_exact(all)) {
+                y.fill(0.0);
+                for row in x.chunks_exact(width) {
+                    y.iter_mut().zip(row).for_each(|(y, x)| *y += x);
+                }
+                y.iter_mut().for_each(|y| *y *= share);
+            });
+        })
+        .costs(x.words());
+        let backward = move |cx: &mut Recorder, dy: Tensor| {
+            let dx = cx.like(x);
+            cx.rows("mean", rows, [dy.by_rows()], [dx.by_rows()], move |_, [dy], [dx]| {
+                lab::wide!(
+                    || for (dx, dy) in dx.chunks_exact_mut(all).zip(dy.chunks_exact(width)) {
+                        for row in dx.chunks_exact_mut(width) {
+                            row.iter_mut().zip(dy).for_each(|(dx, dy)| *dx = dy * share);
+                        }
+                    }
+                );
+            })
+            .costs(x.words());
+            Some(dx)
+        };
+        (y, Box::new(backward))
+    }
+}
