@@ -42,7 +42,8 @@ pub fn operations(model: Model, dropout: f64) -> Ops {
         Model::Mlp => model::mlp(1, dropout),
         Model::Cnn => model::cnn(1, dropout),
         Model::Rnn => model::rnn(1),
-        Model::Resnet | Model::Transformer => todo!(),
+        Model::Transformer => model::transformer(1),
+        Model::Resnet => todo!(),
     }
 }
 
