@@ -41,7 +41,9 @@ pub fn operations(model: Model, dropout: f64) -> Ops {
         Model::Linear => model::linear(1),
         Model::Mlp => model::mlp(1, dropout),
         Model::Cnn => model::cnn(1, dropout),
-        Model::Resnet | Model::Rnn | Model::Transformer => todo!(),
+        Model::Rnn => model::rnn(1),
+        Model::Transformer => model::transformer(1),
+        Model::Resnet => todo!(),
     }
 }
 

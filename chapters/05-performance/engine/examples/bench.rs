@@ -12,7 +12,8 @@ fn main() {
     let model = match args[0].as_str() {
         "linear" => model::linear(1),
         "mlp" => model::mlp(1, 0.2),
-        "resnet" => model::resnet(1),
+        "transformer" => model::transformer(1),
+        "rnn" => model::rnn(1),
         _ => model::cnn(1, 0.5),
     };
     let mut step = Step::new(model, threads, Ways::default(), 1, adam);

@@ -213,7 +213,7 @@ fn record(model: &Model, pass: Pass, unused: bool) -> Program {
         cx.program.outputs.push(sums);
         backward(&mut cx, dy);
     }
-    cx.program
+    cx.finish()
 }
 // ANCHOR_END: record
 
@@ -235,7 +235,7 @@ fn update(words: usize, rule: impl Fn(Update) + Send + Sync + 'static) -> Progra
         })
         .costs(11 * words);
     });
-    cx.program
+    cx.finish()
 }
 
 /// Adam with its paper's defaults, by chapter 3.

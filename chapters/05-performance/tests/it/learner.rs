@@ -17,7 +17,7 @@ use training::{
 };
 
 /// What the engine trains.
-const MODELS: [Model; 3] = [Model::Linear, Model::Mlp, Model::Cnn];
+const MODELS: [Model; 5] = [Model::Linear, Model::Mlp, Model::Cnn, Model::Rnn, Model::Transformer];
 
 /// Keeps the loss of every step, and stops after so many.
 struct Losses(Vec<f64>, usize);
@@ -87,7 +87,7 @@ fn both_engines_train_alike_for_a_hundred_steps() {
 #[test]
 fn the_other_models_train_alike_for_twenty_steps() {
     let data = data::drawn(250, 30, 4);
-    for model in [Model::Cnn] {
+    for model in [Model::Cnn, Model::Rnn, Model::Transformer] {
         let recipe = Settings::of(model);
         let settings = Settings {
             optimizer: Rule::Sgd,

@@ -39,7 +39,15 @@ pub fn tokens() -> Model {
 }
 
 pub fn models() -> Vec<Model> {
-    vec![model::linear(3), model::mlp(3, 0.2), model::cnn(3, 0.5), tokens(), model::resnet(3)]
+    vec![
+        model::linear(3),
+        model::mlp(3, 0.2),
+        model::cnn(3, 0.5),
+        tokens(),
+        model::resnet(3),
+        model::rnn(3),
+        model::transformer(3),
+    ]
 }
 
 /// The gradient of a batch.
