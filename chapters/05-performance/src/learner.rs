@@ -43,7 +43,7 @@ pub fn operations(model: Model, dropout: f64) -> Ops {
         Model::Cnn => model::cnn(1, dropout),
         Model::Rnn => model::rnn(1),
         Model::Transformer => model::transformer(1),
-        Model::Resnet => todo!(),
+        Model::Resnet => model::resnet(1),
     }
 }
 
