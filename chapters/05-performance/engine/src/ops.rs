@@ -9,7 +9,7 @@ pub mod loss;
 pub mod norm;
 pub mod pool;
 pub mod residual;
-mod tile;
+pub mod tile;
 
 use crate::{record::Recorder, tensor::Tensor};
 

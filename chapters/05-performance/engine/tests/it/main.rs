@@ -1,6 +1,7 @@
 //! Laws of the engine.
 
 mod definition;
+mod direct;
 mod gradients;
 mod laws;
 mod plan;
