@@ -145,6 +145,7 @@ impl Cpu {
 
     /// Calls `work` with a thread and a block, once for each block.
     fn each_block(&self, units: usize, alone: bool, work: impl Fn(usize, usize) + Sync) {
+        // ANCHOR: blocks
         let next = AtomicUsize::new(0);
         let threads = if alone { &self.threads[..1] } else { &self.threads };
         team::each(threads, |thread| {
@@ -156,6 +157,7 @@ impl Cpu {
                 work(*thread, block);
             }
         });
+        // ANCHOR_END: blocks
     }
 
     /// Takes block after block through the calls of a group.

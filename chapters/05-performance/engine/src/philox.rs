@@ -7,6 +7,7 @@ use crate::{state, tensor::Tensor, words::whole};
 /// Four random words for each counter.
 #[inline(always)]
 pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
+    // ANCHOR: round
     for _ in 0..7 {
         let low = u64::from(counter[0]) * 0xd251_1f53;
         let high = u64::from(counter[2]) * 0xcd9e_8d57;
@@ -18,6 +19,7 @@ pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
         ];
         key = [key[0].wrapping_add(0x9e37_79b9), key[1].wrapping_add(0xbb67_ae85)];
     }
+    // ANCHOR_END: round
     counter
 }
 

@@ -113,6 +113,7 @@ fn pack(words: &[usize], lives: &[Life], slots: &mut [Slot]) -> usize {
         let life = lives[id];
         let meets =
             |other: &usize| lives[*other].first <= life.last && life.first <= lives[*other].last;
+        // ANCHOR: place
         let mut taken: Vec<Range<usize>> = placed
             .iter()
             .filter(|(other, _)| meets(other))
@@ -125,6 +126,7 @@ fn pack(words: &[usize], lives: &[Life], slots: &mut [Slot]) -> usize {
         });
         slots[id] = Slot::Arena(start);
         placed.push((id, start..start + len));
+        // ANCHOR_END: place
     }
     placed.iter().map(|(_, range)| range.end).max().unwrap_or(0)
 }

@@ -67,7 +67,6 @@ impl Step {
         step
     }
 
-    // ANCHOR: step
     /// Forward and backward on the first `rows` images of [`Step::batch`]: the gradient of their mean loss. Returns their
     /// scores, a row each.
     pub fn gradient(&mut self, rows: usize, numbers: Numbers) -> Vec<f32> {
@@ -82,7 +81,6 @@ impl Step {
         state[state::RATE] = rate;
         self.cpu.run(&self.update);
     }
-    // ANCHOR_END: step
 
     /// The scores of the first `rows` images of [`Step::batch`], which nobody learns from.
     pub fn predict(&mut self, rows: usize) -> Vec<f32> {
@@ -180,7 +178,6 @@ fn holds(place: Place, named: &Named) -> bool {
     place == Place::Params || named.tensor.place == Place::Params
 }
 
-// ANCHOR: record
 /// Forward and, in training, backward.
 fn record(model: &Model, pass: Pass, unused: bool) -> Program {
     let mut cx = Recorder::new(pass);
@@ -195,7 +192,6 @@ fn record(model: &Model, pass: Pass, unused: bool) -> Program {
     }
     cx.program
 }
-// ANCHOR_END: record
 
 /// The update of so many words of parameters.
 fn update(words: usize, rule: impl Fn(Update) + Send + Sync + 'static) -> Program {

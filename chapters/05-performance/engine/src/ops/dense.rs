@@ -81,10 +81,13 @@ impl Op for Dense {
         let dropout = self.dropout.filter(|_| cx.pass.training);
         let scale = dropout.map_or(1.0, |dropout| dropout.scale);
         let x = x.shaped(x.words() / w.rows, w.rows);
+        // ANCHOR: forward
         let (y, read, own) = (cx.tensor(x.rows, w.cols), cx.operand(x), cx.operand(w));
         cx.product(y, read, own, Epilogue { bias: Some(b), relu, dropout });
+        // ANCHOR_END: forward
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let dz = if relu { through_relu(cx, dy, y, b, scale) } else { column_sums(cx, dy, b) };
+            // ANCHOR: backward
             let dz = cx.operand_gradient(dz);
             let dx = (!x.constant).then(|| {
                 let dx = cx.like(x);
@@ -93,6 +96,7 @@ impl Op for Dense {
             });
             cx.product(w.gradient(), read.t(), dz, Epilogue::default());
             dx
+            // ANCHOR_END: backward
         };
         (y, Box::new(backward))
     }
