@@ -122,8 +122,10 @@ impl Cpu {
             match &call.work {
                 Work::Rows(rows) => self.rows(loaded, &bases, group, rows.units),
                 Work::Product(product) => {
+                    // ANCHOR: paying
                     let paying = (call.flops / PAYING) as usize;
                     let threads = self.threads.len().min(paying.max(1));
+                    // ANCHOR_END: paying
                     let all = self.threads.len() as u64;
                     self.timed(spent, all, || self.product(&bases, product, threads));
                 }
