@@ -207,12 +207,13 @@ pub fn fastest(settings: Settings) -> Result<Box<dyn Learner>> {
     rung(settings, parallel::available(), Ways::default())
 }
 
-// ANCHOR: ladder
 /// The rungs, from the slowest way to the fastest.
 pub fn ladder() -> Vec<Rung> {
+    // ANCHOR: ways
     const NONE: Ways = Ways { unused: false, fused: false, planned: false };
     const UNUSED: Ways = Ways { unused: true, ..NONE };
     const FUSED: Ways = Ways { fused: true, ..UNUSED };
+    // ANCHOR_END: ways
     vec![
         Rung { key: "stock", name: "stock dfdx", learner: stock },
         Rung {
@@ -234,4 +235,3 @@ pub fn ladder() -> Vec<Rung> {
         Rung { key: "threads", name: "threads where they pay", learner: fastest },
     ]
 }
-// ANCHOR_END: ladder

@@ -33,12 +33,12 @@ impl Model {
     }
 }
 
-// ANCHOR: models
 /// 784 pixels, 10 digits.
 pub fn linear(seed: u64) -> Model {
     Model::new(seed, 784, |p| vec![Box::new(Dense::new(p, "", 784, 10))])
 }
 
+// ANCHOR: models
 /// 784 pixels, 128 hidden units, 10 digits.
 pub fn mlp(seed: u64, dropout: f64) -> Model {
     Model::new(seed, 784, |p| {

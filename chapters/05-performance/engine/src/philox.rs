@@ -14,10 +14,10 @@ const GROUP: usize = 8 * LANES;
 /// A word for each of them.
 type Words = [u32; LANES];
 
-// ANCHOR: philox
 /// Four random words for each counter, after seven rounds.
 #[inline(always)]
 fn philox([mut c0, mut c1, mut c2, mut c3]: [Words; 4], mut key: [u32; 2]) -> [Words; 4] {
+    // ANCHOR: round
     for _ in 0..7 {
         let (low, high) = (times(c0, 0xd251_1f53), times(c2, 0xcd9e_8d57));
         for lane in 0..LANES {
@@ -27,6 +27,7 @@ fn philox([mut c0, mut c1, mut c2, mut c3]: [Words; 4], mut key: [u32; 2]) -> [W
         [c1, c3] = [high[0], low[0]];
         key = [key[0].wrapping_add(0x9e37_79b9), key[1].wrapping_add(0xbb67_ae85)];
     }
+    // ANCHOR_END: round
     [c0, c1, c2, c3]
 }
 
@@ -40,7 +41,6 @@ fn times(words: Words, by: u64) -> [Words; 2] {
     }
     halves
 }
-// ANCHOR_END: philox
 
 /// Leaves a fraction of the numbers out and scales the others.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +63,6 @@ impl Dropout {
         Self { below: below as u32, scale, site, state: state::tensor() }
     }
 
-    // ANCHOR: mask
     /// What the numbers of a group are multiplied with.
     #[inline(always)]
     fn mask(&self, state: &[u32], group: u32) -> [f32; GROUP] {
@@ -81,7 +80,6 @@ impl Dropout {
         }
         mask
     }
-    // ANCHOR_END: mask
 
     /// Treats `y`, whose first number is number `first` of the step.
     pub fn apply(&self, state: &[f32], first: usize, y: &mut [f32]) {

@@ -68,7 +68,6 @@ impl Step {
         step
     }
 
-    // ANCHOR: step
     /// Forward and backward on the first `rows` images of [`Step::batch`]: the gradient of their mean loss. Returns their
     /// scores, a row each.
     pub fn gradient(&mut self, rows: usize, numbers: Numbers) -> Vec<f32> {
@@ -83,7 +82,6 @@ impl Step {
         state[state::RATE] = rate;
         self.cpu.run(&self.update);
     }
-    // ANCHOR_END: step
 
     /// The scores of the first `rows` images of [`Step::batch`], which nobody learns from.
     pub fn predict(&mut self, rows: usize) -> Vec<f32> {
@@ -200,7 +198,6 @@ fn holds(place: Place, named: &Named) -> bool {
     place == Place::Params || named.tensor.place == Place::Params
 }
 
-// ANCHOR: record
 /// Forward and, in training, backward.
 fn record(model: &Model, pass: Pass, unused: bool) -> Program {
     let mut cx = Recorder::new(pass);
@@ -215,7 +212,6 @@ fn record(model: &Model, pass: Pass, unused: bool) -> Program {
     }
     cx.finish()
 }
-// ANCHOR_END: record
 
 /// The update of so many words of parameters.
 fn update(words: usize, rule: impl Fn(Update) + Send + Sync + 'static) -> Program {

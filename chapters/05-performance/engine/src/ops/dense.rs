@@ -83,10 +83,13 @@ impl Op for Dense {
         if self.near && dropout.is_none() {
             return self.record_near(cx, x);
         }
+        // ANCHOR: forward
         let (y, read, own) = (cx.tensor(x.rows, w.cols), cx.operand(x), cx.operand(w));
         cx.product(y, read, own, Epilogue { bias: Some(b), relu, dropout });
+        // ANCHOR_END: forward
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let dz = before(cx, dy, (y, b), relu, scale);
+            // ANCHOR: backward
             let dz = cx.operand_gradient(dz);
             let dx = (!x.constant).then(|| {
                 let dx = cx.like(x);
@@ -95,6 +98,7 @@ impl Op for Dense {
             });
             cx.product(w.gradient(), read.t(), dz, Epilogue::default());
             dx
+            // ANCHOR_END: backward
         };
         (y, Box::new(backward))
     }
