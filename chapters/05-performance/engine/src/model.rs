@@ -62,6 +62,7 @@ pub fn cnn(seed: u64, dropout: f64) -> Model {
         ]
     })
 }
+// ANCHOR_END: models
 
 /// Two residual blocks, each behind a layer that makes its channels: 24 of 14×14 pixels, then 48 of 7×7.
 pub fn resnet(seed: u64) -> Model {
@@ -138,4 +139,3 @@ fn layers(p: &mut Params, block: &str) -> Residual {
         Box::new(Dense::straight(p, &format!("{block}.narrow"), 128, 64).near()),
     ])
 }
-// ANCHOR_END: models
