@@ -12,6 +12,8 @@ fn main() {
     let model = match args[0].as_str() {
         "linear" => model::linear(1),
         "mlp" => model::mlp(1, 0.2),
+        "transformer" => model::transformer(1),
+        "rnn" => model::rnn(1),
         "resnet" => model::resnet(1),
         _ => model::cnn(1, 0.5),
     };

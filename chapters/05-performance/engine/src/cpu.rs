@@ -79,6 +79,12 @@ impl Cpu {
     }
 
     /// The numbers of a tensor that outlives its program.
+    pub fn slice(&self, tensor: Tensor) -> &[f32] {
+        let memory = &self.lasting[tensor.place.lasting()];
+        &memory.slice()[tensor.start..tensor.start + tensor.words()]
+    }
+
+    /// The same, to be written.
     pub fn slice_mut(&mut self, tensor: Tensor) -> &mut [f32] {
         let memory = &mut self.lasting[tensor.place.lasting()];
         &mut memory.slice_mut()[tensor.start..tensor.start + tensor.words()]
@@ -104,7 +110,7 @@ impl Cpu {
 
     /// Runs a program.
     pub fn run(&mut self, loaded: &Loaded) {
-        if !self.ways.planned {
+        if !self.ways.planned && loaded.plan.arena > 0 {
             self.arena = Memory::default();
             self.arena.at_least(loaded.plan.arena);
         }
@@ -116,8 +122,10 @@ impl Cpu {
             match &call.work {
                 Work::Rows(rows) => self.rows(loaded, &bases, group, rows.units),
                 Work::Product(product) => {
+                    // ANCHOR: paying
                     let paying = (call.flops / PAYING) as usize;
                     let threads = self.threads.len().min(paying.max(1));
+                    // ANCHOR_END: paying
                     let all = self.threads.len() as u64;
                     self.timed(spent, all, || self.product(&bases, product, threads));
                 }
@@ -126,15 +134,25 @@ impl Cpu {
     }
 
     /// What a program's `number`th output is, until the next program runs.
+    ///
+    /// # Panics
+    /// If the program has never run.
     pub fn output(&mut self, loaded: &Loaded, number: usize) -> Vec<f32> {
+        assert!(self.arena.slice().len() >= loaded.plan.arena, "the program has not run");
         let lasting = self.lasting.each_mut().map(Memory::start);
         let (arena, scratch) = (self.arena.start(), self.scratch.start());
         let bases = Bases { plan: &loaded.plan, lasting, arena, scratch };
         bases.whole(loaded.outputs[number]).to_vec()
     }
 
+    /// How many threads a pass over so many words is worth.
+    pub fn threads_for(&self, words: usize) -> usize {
+        self.threads.len().min(4 * words / WORTH).max(1)
+    }
+
     /// Calls `work` with a thread and a block, once for each block.
     fn each_block(&self, units: usize, alone: bool, work: impl Fn(usize, usize) + Sync) {
+        // ANCHOR: blocks
         let next = AtomicUsize::new(0);
         let threads = if alone { &self.threads[..1] } else { &self.threads };
         team::each(threads, |thread| {
@@ -146,6 +164,7 @@ impl Cpu {
                 work(*thread, block);
             }
         });
+        // ANCHOR_END: blocks
     }
 
     /// Takes block after block through the calls of a group.

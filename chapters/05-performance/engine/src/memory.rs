@@ -22,9 +22,14 @@ impl Memory {
     }
 
     /// All of its words.
-    pub fn slice_mut(&mut self) -> &mut [f32] {
-        let words = self.0.iter().map(|line| line.0.len()).sum();
+    pub fn slice(&self) -> &[f32] {
         // SAFETY: a line is its numbers, aligned to their size; so are lines one after the other.
-        unsafe { std::slice::from_raw_parts_mut(self.start(), words) }
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), 16 * self.0.len()) }
+    }
+
+    /// All of its words, to be written.
+    pub fn slice_mut(&mut self) -> &mut [f32] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.start(), 16 * self.0.len()) }
     }
 }

@@ -3,8 +3,9 @@
 
 use crate::{
     ops::{
-        Op, batch_norm::BatchNorm, conv::Conv, dense::Dense, mean::MeanPool, pool::ReluPool,
-        relu::Relu, residual::Residual,
+        Op, attention::Attention, batch_norm::BatchNorm, conv::Conv, dense::Dense, gru::Gru,
+        mean::Mean, norm::Norm, patches::Patches, pool::ReluPool, position::Position, relu::Relu,
+        residual::Residual,
     },
     params::Params,
 };
@@ -32,12 +33,12 @@ impl Model {
     }
 }
 
-// ANCHOR: models
 /// 784 pixels, 10 digits.
 pub fn linear(seed: u64) -> Model {
     Model::new(seed, 784, |p| vec![Box::new(Dense::new(p, "", 784, 10))])
 }
 
+// ANCHOR: models
 /// 784 pixels, 128 hidden units, 10 digits.
 pub fn mlp(seed: u64, dropout: f64) -> Model {
     Model::new(seed, 784, |p| {
@@ -61,6 +62,7 @@ pub fn cnn(seed: u64, dropout: f64) -> Model {
         ]
     })
 }
+// ANCHOR_END: models
 
 /// Two residual blocks, each behind a layer that makes its channels: 24 of 14×14 pixels, then 48 of 7×7.
 pub fn resnet(seed: u64) -> Model {
@@ -74,7 +76,7 @@ pub fn resnet(seed: u64) -> Model {
             Box::new(BatchNorm::new(p, "grow.norm", 48).relu()),
             block(p, "deep", 7, 48),
             Box::new(Relu),
-            Box::new(MeanPool { channels: 48 }),
+            Box::new(Mean(49)),
             Box::new(Dense::new(p, "dense", 48, 10)),
         ]
     })
@@ -90,4 +92,49 @@ fn block(p: &mut Params, name: &str, side: usize, channels: usize) -> Box<dyn Op
         Box::new(BatchNorm::new(p, &format!("{second}.norm"), channels)),
     ]))
 }
-// ANCHOR_END: models
+
+/// A gated recurrent unit reads the image from the top row to the bottom one; a dense layer on its last state.
+pub fn rnn(seed: u64) -> Model {
+    Model::new(seed, 784, |p| {
+        vec![
+            Box::new(Gru::new(p, "", [28, 28], 128)),
+            Box::new(Dense::straight(p, "dense", 128, 10).near()),
+        ]
+    })
+}
+
+/// Every patch of the image looks at every other one; a dense layer on the mean of all.
+pub fn transformer(seed: u64) -> Model {
+    Model::new(seed, 784, |p| {
+        vec![
+            Box::new(Patches { image: 28, patch: 7 }),
+            Box::new(Dense::straight(p, "embed", 49, 64).near()),
+            Box::new(Position::new(p, "position", [16, 64])),
+            Box::new(attention(p, "block1")),
+            Box::new(layers(p, "block1")),
+            Box::new(attention(p, "block2")),
+            Box::new(layers(p, "block2")),
+            Box::new(Mean(16)),
+            Box::new(Norm::new(p, "norm", 64)),
+            Box::new(Dense::straight(p, "dense", 64, 10).near()),
+        ]
+    })
+}
+
+/// Attention between 16 patches of 64 numbers, with 4 heads.
+fn attention(p: &mut Params, block: &str) -> Residual {
+    Residual(vec![
+        Box::new(Norm::new(p, &format!("{block}.norm1"), 64)),
+        Box::new(Attention::new(p, &format!("{block}.attention"), [16, 64], 4)),
+        Box::new(Dense::straight(p, &format!("{block}.attention.merge"), 64, 64).near()),
+    ])
+}
+
+/// Two dense layers for each patch.
+fn layers(p: &mut Params, block: &str) -> Residual {
+    Residual(vec![
+        Box::new(Norm::new(p, &format!("{block}.norm2"), 64)),
+        Box::new(Dense::straight(p, &format!("{block}.wide"), 64, 128).near().relu()),
+        Box::new(Dense::straight(p, &format!("{block}.narrow"), 128, 64).near()),
+    ])
+}

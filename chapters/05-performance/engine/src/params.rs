@@ -74,6 +74,12 @@ impl Params {
         self.values.len().next_multiple_of(WHOLE)
     }
 
+    /// All of a buffer with the parameters' layout, or of what is kept.
+    pub fn all(&self, place: Place) -> Tensor {
+        let words = if place == Place::Kept { self.kept.len() } else { self.words() };
+        Tensor::new(place, 0, 1, words)
+    }
+
     /// Numbers that are learned.
     pub fn learned(&self) -> usize {
         let learned = self.tensors.iter().filter(|named| named.tensor.place == Place::Params);

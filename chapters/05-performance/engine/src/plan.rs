@@ -32,33 +32,35 @@ pub struct Plan {
 /// Tensors begin at multiples of this many words.
 const ALIGN: usize = 16;
 
-/// From a temporary's first group to its last, and whether it is seen in rows alone.
+/// From a temporary's first group and call to its last, and whether it is seen in rows alone.
 #[derive(Clone, Copy, Debug)]
 struct Life {
-    first: usize,
-    last: usize,
+    groups: Span,
+    calls: Span,
     rows: bool,
 }
+
+/// The first and the last.
+type Span = (usize, usize);
 
 impl Plan {
     /// The plan of a program. `fuse`: whether a block of rows goes through several calls, one after the other.
     pub fn new(program: &Program, fuse: bool) -> Self {
         let groups = groups(program, fuse);
         let lives = lives(program, &groups);
-        let mut slots = vec![Slot::Arena(0); lives.len()];
-        let (mut scratch, mut used) = (0, vec![0; groups.len()]);
-        for (id, life) in lives.iter().enumerate().filter(|(_, life)| life.first < groups.len()) {
-            let call = &program.calls[groups[life.first].start];
-            if let (true, true, Work::Rows(rows)) =
-                (fuse && life.rows, life.first == life.last, &call.work)
-            {
-                let words = program.temporaries[id] / rows.units * block_of(rows.units);
-                slots[id] = Slot::Scratch(used[life.first]);
-                used[life.first] += words.next_multiple_of(ALIGN);
-                scratch = scratch.max(used[life.first]);
+        let (mut shared, mut own) = (Vec::new(), Vec::new());
+        for (id, life) in lives.iter().enumerate().filter(|(_, life)| life.calls.0 != usize::MAX) {
+            let words = program.temporaries[id];
+            match &program.calls[life.calls.0].work {
+                Work::Rows(rows) if fuse && life.rows && life.groups.0 == life.groups.1 => {
+                    own.push((id, words / rows.units * block_of(rows.units), life.calls));
+                }
+                _ => shared.push((id, words, life.groups)),
             }
         }
-        let arena = pack(&program.temporaries, &lives, &mut slots);
+        let mut slots = vec![Slot::Arena(0); lives.len()];
+        let arena = pack(shared, |id, at| slots[id] = Slot::Arena(at));
+        let scratch = pack(own, |id, at| slots[id] = Slot::Scratch(at));
         Self { groups, slots, arena, scratch }
     }
 }
@@ -80,14 +82,16 @@ fn groups(program: &Program, fuse: bool) -> Vec<Range<usize>> {
 }
 
 fn lives(program: &Program, groups: &[Range<usize>]) -> Vec<Life> {
-    let mut lives =
-        vec![Life { first: usize::MAX, last: 0, rows: true }; program.temporaries.len()];
+    let unborn = Life { groups: (usize::MAX, 0), calls: (usize::MAX, 0), rows: true };
+    let mut lives = vec![unborn; program.temporaries.len()];
+    let longer = |(first, last): Span, at: usize| (first.min(at), last.max(at));
     for (group, calls) in groups.iter().enumerate() {
-        for call in &program.calls[calls.clone()] {
+        for (at, call) in program.calls.iter().enumerate().take(calls.end).skip(calls.start) {
             for operand in call.reads().iter().chain(&call.writes()) {
                 if let Place::Temporary(id) = operand.tensor.place {
                     let life = &mut lives[id as usize];
-                    (life.first, life.last) = (life.first.min(group), life.last.max(group));
+                    (life.groups, life.calls) =
+                        (longer(life.groups, group), longer(life.calls, at));
                     // A part of its rows is another range for each block than all of them.
                     let all = operand.tensor.words() == program.temporaries[id as usize];
                     life.rows &= operand.cut == Cut::Rows && all;
@@ -97,34 +101,33 @@ fn lives(program: &Program, groups: &[Range<usize>]) -> Vec<Life> {
     }
     for output in &program.outputs {
         if let Place::Temporary(id) = output.place {
-            (lives[id as usize].last, lives[id as usize].rows) = (groups.len(), false);
+            (lives[id as usize].groups.1, lives[id as usize].rows) = (groups.len(), false);
         }
     }
     lives
 }
 
-/// Finds places in the arena, the largest tensors first: the lowest one that no tensor has that lives at the same time.
-fn pack(words: &[usize], lives: &[Life], slots: &mut [Slot]) -> usize {
-    let used = |id: &usize| slots[*id] == Slot::Arena(0) && lives[*id].first != usize::MAX;
-    let mut order: Vec<usize> = (0..words.len()).filter(used).collect();
-    order.sort_by_key(|id| std::cmp::Reverse(words[*id]));
-    let mut placed: Vec<(usize, Range<usize>)> = Vec::new();
-    for id in order {
-        let life = lives[id];
-        let meets =
-            |other: &usize| lives[*other].first <= life.last && life.first <= lives[*other].last;
+/// Finds places for tensors of so many words, the largest first: the lowest one that no tensor has that lives at the same
+/// time. Returns the words of all together.
+fn pack(mut tensors: Vec<(usize, usize, Span)>, mut put: impl FnMut(usize, usize)) -> usize {
+    tensors.sort_by_key(|(_, words, _)| std::cmp::Reverse(*words));
+    let mut placed: Vec<(Span, Range<usize>)> = Vec::new();
+    for (id, words, life) in tensors {
+        let meets = |other: &Span| other.0 <= life.1 && life.0 <= other.1;
+        // ANCHOR: place
         let mut taken: Vec<Range<usize>> = placed
             .iter()
             .filter(|(other, _)| meets(other))
             .map(|(_, range)| range.clone())
             .collect();
         taken.sort_by_key(|range| range.start);
-        let len = words[id].next_multiple_of(ALIGN);
+        let len = words.next_multiple_of(ALIGN);
         let start = taken.iter().fold(0, |start, range| {
             if start + len <= range.start { start } else { start.max(range.end) }
         });
-        slots[id] = Slot::Arena(start);
-        placed.push((id, start..start + len));
+        put(id, start);
+        placed.push((life, start..start + len));
+        // ANCHOR_END: place
     }
     placed.iter().map(|(_, range)| range.end).max().unwrap_or(0)
 }

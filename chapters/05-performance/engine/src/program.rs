@@ -4,6 +4,7 @@ use crate::{
     philox::Dropout,
     tensor::{Cut, Matrix, Operand, Tensor},
 };
+use matmul::narrow;
 
 /// Blocks into which rows are cut, whatever the number of threads: sums over rows are added block by block.
 pub const BLOCKS: usize = 16;
@@ -28,6 +29,17 @@ pub enum Numbers {
     Bf16,
     /// Rounded to f16, derivatives with a factor: [`crate::state::SCALE`].
     F16,
+}
+
+impl Numbers {
+    /// Rounds what a product reads; what f16 would lose is multiplied by a factor first, and divided by it afterwards.
+    pub fn round(self, values: &mut [f32], factor: f32) {
+        match self {
+            Self::F32 => {}
+            Self::Bf16 => narrow::to_bf16(values),
+            Self::F16 => narrow::to_f16(values, factor),
+        }
+    }
 }
 
 /// Calls in their order, and the words of each temporary tensor.

@@ -6,7 +6,6 @@ use crate::{
     state,
     tensor::{Cut, Matrix, Operand, Place, Tensor},
 };
-use matmul::narrow;
 use std::array::from_fn;
 
 /// What a pass is for.
@@ -29,12 +28,25 @@ pub struct Recorder {
     op: String,
     /// Gradients that this pass has written to.
     written: Vec<Tensor>,
+    /// Calls that come before all others, and whether these are recorded now.
+    ahead: Vec<Call>,
+    early: bool,
+    /// Sums that come behind all others.
+    sums: Vec<(String, Tensor, Tensor)>,
 }
 
 impl Recorder {
     /// No calls yet.
     pub fn new(pass: Pass) -> Self {
-        Self { pass, program: Program::default(), op: String::new(), written: Vec::new() }
+        Self {
+            pass,
+            program: Program::default(),
+            op: String::new(),
+            written: Vec::new(),
+            ahead: Vec::new(),
+            early: false,
+            sums: Vec::new(),
+        }
     }
 
     /// Names the operation whose calls `work` records.
@@ -43,6 +55,25 @@ impl Recorder {
         let result = work(self);
         self.op = outer;
         result
+    }
+
+    /// Records calls that come before all others: what is made of parameters alone, between kernels that would else be one
+    /// group.
+    pub fn ahead<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        self.early = true;
+        let result = work(self);
+        self.early = false;
+        result
+    }
+
+    /// All calls in their order.
+    pub fn finish(mut self) -> Program {
+        for (op, to, parts) in std::mem::take(&mut self.sums) {
+            self.of(&op, |cx| cx.sum_now(to, parts));
+        }
+        let calls = std::mem::take(&mut self.program.calls);
+        let calls = self.ahead.into_iter().chain(calls).collect();
+        Program { calls, ..self.program }
     }
 
     /// A new tensor.
@@ -138,8 +169,13 @@ impl Recorder {
         self.push(name, 0.0, Work::Rows(Rows { units, operands, reads: R, kernel }))
     }
 
-    /// The sum of all rows of `parts`, in their order: written to a gradient, or added to it.
+    /// The sum of all rows of `parts`, in their order: written to a gradient, or added to it. It comes behind all other calls,
+    /// so that it ends no group.
     pub fn sum(&mut self, to: Tensor, parts: Tensor) {
+        self.sums.push((self.op.clone(), to, parts));
+    }
+
+    fn sum_now(&mut self, to: Tensor, parts: Tensor) {
         let (len, add) = (to.words(), self.adds(to));
         self.rows("sum", len, [parts.whole()], [to.by_rows()], move |first, [parts], [to]| {
             let end = first + to.len();
@@ -179,18 +215,15 @@ impl Recorder {
         let reads = [numbers.by_rows(), state.whole()];
         self.rows("round", units, reads, [copy.by_rows()], move |_, [from, state], [copy]| {
             copy.copy_from_slice(from);
-            match to {
-                Numbers::F16 if gradient => narrow::to_f16(copy, state[state::SCALE]),
-                Numbers::F16 => narrow::to_f16(copy, 1.0),
-                _ => narrow::to_bf16(copy),
-            }
+            to.round(copy, if gradient { state[state::SCALE] } else { 1.0 });
         });
         Tensor { constant: numbers.constant, ..copy }
     }
 
     fn push(&mut self, name: &'static str, flops: f64, work: Work) -> &mut Call {
-        self.program.calls.push(Call { op: self.op.clone(), name, flops, work });
-        self.program.calls.last_mut().expect("there is one now")
+        let calls = if self.early { &mut self.ahead } else { &mut self.program.calls };
+        calls.push(Call { op: self.op.clone(), name, flops, work });
+        calls.last_mut().expect("there is one now")
     }
 }
 

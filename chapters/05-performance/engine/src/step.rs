@@ -10,8 +10,9 @@ use crate::{
     record::{Pass, Recorder},
     state,
     tensor::{Place, Tensor},
-    words::whole_mut,
+    words::{whole, whole_mut},
 };
+use matmul::team::share;
 use std::collections::HashMap;
 
 /// A model in training.
@@ -60,14 +61,13 @@ impl Step {
         let mut step = Self { model, cpu, passes: HashMap::new(), update };
         let Model { params, .. } = &step.model;
         let (values, kept) = (params.values.clone(), params.kept.clone());
-        step.all(Place::Params)[..values.len()].copy_from_slice(&values);
-        step.all(Place::Kept)[..kept.len()].copy_from_slice(&kept);
+        step.all_mut(Place::Params)[..values.len()].copy_from_slice(&values);
+        step.all_mut(Place::Kept)[..kept.len()].copy_from_slice(&kept);
         step.state()[state::SEED] = seed;
         step.set_scale(1.0);
         step
     }
 
-    // ANCHOR: step
     /// Forward and backward on the first `rows` images of [`Step::batch`]: the gradient of their mean loss. Returns their
     /// scores, a row each.
     pub fn gradient(&mut self, rows: usize, numbers: Numbers) -> Vec<f32> {
@@ -82,14 +82,16 @@ impl Step {
         state[state::RATE] = rate;
         self.cpu.run(&self.update);
     }
-    // ANCHOR_END: step
 
     /// The scores of the first `rows` images of [`Step::batch`], which nobody learns from.
     pub fn predict(&mut self, rows: usize) -> Vec<f32> {
         self.run(Pass { rows, training: false, numbers: Numbers::F32 })
     }
 
-    /// The sums over the last gradient's images: of their losses, and of the right answers.
+    /// The sums over the last gradient's images, before its update: of their losses, and of the right answers.
+    ///
+    /// # Panics
+    /// If there was no such gradient.
     pub fn metrics(&mut self, rows: usize, numbers: Numbers) -> [f32; 2] {
         let loaded = &self.passes[&Pass { rows, training: true, numbers }];
         let sums = self.cpu.output(loaded, 1);
@@ -105,6 +107,25 @@ impl Step {
         let [images, labels] = both.map(|(place, cols)| Tensor::new(place, 0, rows, cols));
         let [images, labels] = self.cpu.slices_mut([images, labels]);
         (images, whole_mut(labels))
+    }
+
+    /// Fills a batch of so many rows with images and labels, which are copied by all threads if that pays.
+    pub fn gather<'a>(
+        &mut self,
+        rows: usize,
+        image: impl Fn(usize) -> &'a [f32] + Sync,
+        label: impl Fn(usize) -> u8,
+    ) {
+        let (inputs, threads) = (self.model.inputs, self.cpu.threads_for(rows * self.model.inputs));
+        let (images, labels) = self.batch(rows);
+        labels.iter_mut().enumerate().for_each(|(at, to)| *to = u32::from(label(at)));
+        let each = rows.div_ceil(threads).max(1);
+        let parts = images.chunks_mut(each * inputs).enumerate();
+        share(parts, |(part, images)| {
+            for (at, to) in images.chunks_exact_mut(inputs).enumerate() {
+                to.copy_from_slice(image(*part * each + at));
+            }
+        });
     }
 
     fn run(&mut self, pass: Pass) -> Vec<f32> {
@@ -128,8 +149,8 @@ impl Step {
     }
 
     /// Updates that were done.
-    pub fn updates(&mut self) -> u32 {
-        self.state()[state::STEP]
+    pub fn updates(&self) -> u32 {
+        whole(self.cpu.slice(state::tensor()))[state::STEP]
     }
 
     /// Goes on behind so many updates.
@@ -142,16 +163,19 @@ impl Step {
     }
 
     /// All of a buffer with the parameters' layout, or of what is kept.
-    pub fn all(&mut self, place: Place) -> &mut [f32] {
-        let Model { params, .. } = &self.model;
-        let words = if place == Place::Kept { params.kept.len() } else { params.words() };
-        self.cpu.slice_mut(Tensor::new(place, 0, 1, words))
+    pub fn all(&self, place: Place) -> &[f32] {
+        self.cpu.slice(self.model.params.all(place))
+    }
+
+    /// The same, to be written.
+    pub fn all_mut(&mut self, place: Place) -> &mut [f32] {
+        self.cpu.slice_mut(self.model.params.all(place))
     }
 
     /// A buffer as a file has it: the parameters with what is kept among them, or the gradient or a mean of what is learned.
-    pub fn to_file(&mut self, place: Place) -> Vec<f32> {
-        let (tensors, mut file) = (self.model.params.tensors.clone(), Vec::new());
-        for named in tensors.iter().filter(|named| holds(place, named)) {
+    pub fn to_file(&self, place: Place) -> Vec<f32> {
+        let mut file = Vec::new();
+        for named in self.model.params.tensors.iter().filter(|named| holds(place, named)) {
             let from = if named.tensor.place == Place::Kept { Place::Kept } else { place };
             named.to_file(self.all(from), &mut file);
         }
@@ -165,7 +189,7 @@ impl Step {
     pub fn from_file(&mut self, place: Place, mut file: &[f32]) {
         for named in self.model.params.tensors.clone().iter().filter(|named| holds(place, named)) {
             let to = if named.tensor.place == Place::Kept { Place::Kept } else { place };
-            named.from_file(&mut file, self.all(to));
+            named.from_file(&mut file, self.all_mut(to));
         }
     }
 }
@@ -174,7 +198,6 @@ fn holds(place: Place, named: &Named) -> bool {
     place == Place::Params || named.tensor.place == Place::Params
 }
 
-// ANCHOR: record
 /// Forward and, in training, backward.
 fn record(model: &Model, pass: Pass, unused: bool) -> Program {
     let mut cx = Recorder::new(pass);
@@ -187,9 +210,8 @@ fn record(model: &Model, pass: Pass, unused: bool) -> Program {
         cx.program.outputs.push(sums);
         backward(&mut cx, dy);
     }
-    cx.program
+    cx.finish()
 }
-// ANCHOR_END: record
 
 /// The update of so many words of parameters.
 fn update(words: usize, rule: impl Fn(Update) + Send + Sync + 'static) -> Program {
@@ -204,12 +226,12 @@ fn update(words: usize, rule: impl Fn(Update) + Send + Sync + 'static) -> Progra
         let writes = twins.map(|place| all.twin(place).by_rows());
         let rows = words / WHOLE;
         cx.rows("update", rows, [state.whole()], writes, move |_, [state], [p, m, v, g]| {
-            let step = crate::words::whole(state)[state::STEP] as i32;
+            let step = whole(state)[state::STEP] as i32;
             rule(Update { step, rate: state[state::RATE], p, means: [m, v], g });
         })
         .costs(11 * words);
     });
-    cx.program
+    cx.finish()
 }
 
 /// Adam with its paper's defaults, by chapter 3.

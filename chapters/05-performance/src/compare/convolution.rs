@@ -3,9 +3,9 @@
 //!
 //! Images have their channels last, filters one output channel in each column, as in chapter 4's `conv`.
 
-use crate::engine::{direct::Convolution, rows::Inputs};
+use crate::engine::ops::direct::Direct;
 use dfdx::prelude::*;
-use matmul::{MatMut, MatRef, Options, Threads, sgemm};
+use matmul::{MatMut, MatRef, Options, Threads, sgemm, simd::Level};
 use rayon::prelude::*;
 use training::{Error, Result, conv::Convolve as _};
 
@@ -152,16 +152,26 @@ fn by_engine<const CI: usize, const CO: usize, const K: usize>(
     Ok(Cpu::convolve(maps, &filters, None, layer.pad).map_err(Error::device)?.as_vec())
 }
 
-/// Without patches, as [`engine::direct`](mod@crate::engine::direct) computes.
+/// Without patches, as the [engine](crate::engine::ops::direct) computes.
 ///
 /// # Errors
-/// [`Error::Config`] if the numbers are no whole images and filters.
+/// [`Error::Config`] if the numbers are no whole images and filters, or there are other than whole vectors of filters.
 pub fn direct(images: &[f32], filters: &[f32], layer: Layer) -> Numbers {
     layer.check(images, filters)?;
     let Layer { side, inputs, outputs, k, pad, .. } = layer;
-    let convolution = Convolution::new((side, side), (inputs, outputs), (k, pad), Inputs::Data);
-    let mut result = vec![0.0; images.len() / layer.image() * layer.result()];
-    let places: Vec<&mut [f32]> = result.chunks_exact_mut(layer.result()).collect();
-    convolution.forward(images, (filters, None), places, |found, to| to.copy_from_slice(found));
+    if !outputs.is_multiple_of(8) {
+        return Err(Error::Config(format!(
+            "the direct way takes 8, 16, 24 … filters, not {outputs}"
+        )));
+    }
+    // A border as wide as the filters is part of the image: there is no line without a term.
+    let (h, pad) = if pad < k { (side, pad) } else { (side + 2 * pad, 0) };
+    let direct = Direct { h, w: h, ci: inputs, co: outputs, k, pad, level: Level::best() };
+    let (mut result, bias) =
+        (vec![0.0; images.len() / layer.image() * layer.result()], vec![0.0; outputs]);
+    let places = result.par_chunks_exact_mut(layer.result());
+    places.zip(images.par_chunks_exact(layer.image())).for_each(|(place, image)| {
+        direct.forward(place, &layer.padded(image), filters, &bias);
+    });
     Ok(result)
 }

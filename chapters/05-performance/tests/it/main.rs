@@ -4,22 +4,6 @@ mod compare {
     mod convolution;
 }
 mod cuda_compile;
-mod engine {
-    mod direct;
-    mod encoder;
-    mod fast {
-        mod learner;
-    }
-    mod ladder;
-    mod layer;
-    mod maps;
-    mod mask;
-    mod networks;
-    mod normed;
-    mod rows;
-    mod store;
-    mod update;
-}
 mod gpu {
     mod check;
     mod fused;
@@ -38,6 +22,8 @@ mod input {
     mod store;
     mod stream;
 }
+mod ladder;
+mod learner;
 mod measured {
     mod experiments {
         mod command;

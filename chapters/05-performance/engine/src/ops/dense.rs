@@ -1,7 +1,7 @@
 //! A dense layer: y = x·W + b, then `ReLU` and dropout, all three part of the product.
 
 use crate::{
-    ops::{Backward, Op},
+    ops::{Backward, Op, panel},
     params::Params,
     philox::Dropout,
     program::Epilogue,
@@ -14,10 +14,11 @@ use crate::{
 pub struct Dense {
     name: String,
     /// [inputs, outputs], and a row of outputs.
-    weight: Tensor,
-    bias: Tensor,
+    pub(super) weight: Tensor,
+    pub(super) bias: Tensor,
     relu: bool,
     dropout: Option<Dropout>,
+    near: bool,
 }
 
 impl Dense {
@@ -44,7 +45,14 @@ impl Dense {
             bias: params.uniform(&format!("{name}.bias"), [1, shape[1]], bound),
             relu: false,
             dropout: None,
+            near: false,
         }
+    }
+
+    /// Multiplied block by block, among kernels: for few weights and many rows, so that these stay in the cache.
+    #[must_use]
+    pub fn near(self) -> Self {
+        Self { near: true, ..self }
     }
 
     /// With `ReLU` behind it.
@@ -54,17 +62,8 @@ impl Dense {
     }
 
     /// With `ReLU` and dropout behind it; the layer's place in the buffer tells its random numbers from other layers'.
-    ///
-    /// # Panics
-    /// If the outputs are no multiple of eight, of which one random number decides.
     #[must_use]
     pub fn relu_dropout(self, fraction: f64) -> Self {
-        assert!(
-            self.bias.cols.is_multiple_of(8),
-            "{}: dropout of {} units",
-            self.name,
-            self.bias.cols
-        );
         let dropout =
             Some(Dropout::new(fraction, self.weight.start as u32)).filter(|_| fraction > 0.0);
         Self { relu: true, dropout, ..self }
@@ -81,10 +80,16 @@ impl Op for Dense {
         let dropout = self.dropout.filter(|_| cx.pass.training);
         let scale = dropout.map_or(1.0, |dropout| dropout.scale);
         let x = x.shaped(x.words() / w.rows, w.rows);
+        if self.near && dropout.is_none() {
+            return self.record_near(cx, x);
+        }
+        // ANCHOR: forward
         let (y, read, own) = (cx.tensor(x.rows, w.cols), cx.operand(x), cx.operand(w));
         cx.product(y, read, own, Epilogue { bias: Some(b), relu, dropout });
+        // ANCHOR_END: forward
         let backward = move |cx: &mut Recorder, dy: Tensor| {
-            let dz = if relu { through_relu(cx, dy, y, b, scale) } else { column_sums(cx, dy, b) };
+            let dz = before(cx, dy, (y, b), relu, scale);
+            // ANCHOR: backward
             let dz = cx.operand_gradient(dz);
             let dx = (!x.constant).then(|| {
                 let dx = cx.like(x);
@@ -93,9 +98,44 @@ impl Op for Dense {
             });
             cx.product(w.gradient(), read.t(), dz, Epilogue::default());
             dx
+            // ANCHOR_END: backward
         };
         (y, Box::new(backward))
     }
+}
+
+impl Dense {
+    fn record_near(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        let Self { weight: w, bias: b, relu, .. } = *self;
+        let (read, own) = (cx.rounded(x, false), cx.ahead(|cx| cx.rounded(w, false)));
+        let panels = panel::packed(cx, own);
+        let y = panel::forward(cx, read, panels, Some(b), relu);
+        let backward = move |cx: &mut Recorder, dy: Tensor| {
+            let dz = before(cx, dy, (y, b), relu, 1.0);
+            let dz = cx.rounded(dz, true);
+            panel::gradient(cx, w, read, dz, 0);
+            (!x.constant).then(|| {
+                let panels = panel::packed(cx, own.t());
+                panel::forward(cx, dz, panels, None, false)
+            })
+        };
+        (y, Box::new(backward))
+    }
+}
+
+/// The gradient before what followed the product, and the bias'.
+fn before(
+    cx: &mut Recorder,
+    dy: Tensor,
+    (y, b): (Tensor, Tensor),
+    relu: bool,
+    scale: f32,
+) -> Tensor {
+    if relu {
+        return through_relu(cx, dy, y, b, scale);
+    }
+    column_sums(cx, dy, 0, b);
+    dy
 }
 
 /// The gradient before `ReLU` and dropout, and the bias'. An output above zero was neither cut off nor left out, so the
@@ -122,16 +162,15 @@ fn through_relu(cx: &mut Recorder, dy: Tensor, y: Tensor, bias: Tensor, scale: f
     dz
 }
 
-/// The bias' gradient of a layer without `ReLU`.
-fn column_sums(cx: &mut Recorder, dy: Tensor, bias: Tensor) -> Tensor {
-    let (units, cols) = (cx.pass.rows, bias.cols);
+/// The bias' gradient of a layer without `ReLU`, from that of what came out, which begins in column `from` of `dy`.
+pub(super) fn column_sums(cx: &mut Recorder, dy: Tensor, from: usize, bias: Tensor) {
+    let (units, cols, step) = (cx.pass.rows, bias.cols, dy.cols);
     let parts = cx.parts(cols);
     cx.rows("bias", units, [dy.by_rows()], [parts.part()], move |_, [dy], [sums]| {
         sums.fill(0.0);
-        for row in dy.chunks_exact(cols) {
-            sums.iter_mut().zip(row).for_each(|(sum, dy)| *sum += dy);
-        }
+        lab::wide!(|| for row in dy.chunks_exact(step) {
+            sums.iter_mut().zip(&row[from..]).for_each(|(sum, dy)| *sum += dy);
+        });
     });
     cx.sum(bias.gradient(), parts);
-    dy
 }

@@ -1,44 +1,46 @@
-//! The mean of each channel over an image's pixels.
+//! The mean of an image's rows.
 
 use crate::{
-    ops::{Backward, Op, channels::add},
+    ops::{Backward, Op},
     record::Recorder,
     tensor::Tensor,
 };
 
-/// From any number of pixels to one.
-pub struct MeanPool {
-    /// Numbers of a pixel.
-    pub channels: usize,
-}
+/// The mean of so many rows, one row for each image.
+#[derive(Clone, Copy, Debug)]
+pub struct Mean(pub usize);
 
-impl Op for MeanPool {
+impl Op for Mean {
     fn name(&self) -> &'static str {
         "mean"
     }
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
-        let (units, channels, image) = (x.rows, self.channels, x.cols);
-        assert!(image.is_multiple_of(channels), "mean: {image} numbers of {channels} channels");
-        let (y, part) = (cx.tensor(units, channels), channels as f32 / image as f32);
-        cx.rows("mean", units, [x.by_rows()], [y.by_rows()], move |_, [x], [y]| {
-            lab::wide!(|| for (y, x) in y.chunks_exact_mut(channels).zip(x.chunks_exact(image)) {
+        let (rows, width, share) =
+            (cx.pass.rows, x.words() / cx.pass.rows / self.0, 1.0 / self.0 as f32);
+        let (y, all) = (cx.tensor(rows, width), self.0 * width);
+        cx.rows("mean", rows, [x.by_rows()], [y.by_rows()], move |_, [x], [y]| {
+            lab::wide!(|| for (y, x) in y.chunks_exact_mut(width).zip(x.chunks_exact(all)) {
                 y.fill(0.0);
-                x.chunks_exact(channels).for_each(|pixel| add(y, pixel));
-                y.iter_mut().for_each(|y| *y *= part);
+                for row in x.chunks_exact(width) {
+                    y.iter_mut().zip(row).for_each(|(y, x)| *y += x);
+                }
+                y.iter_mut().for_each(|y| *y *= share);
             });
         })
         .costs(x.words());
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let dx = cx.like(x);
-            cx.rows("mean", units, [dy.by_rows()], [dx.by_rows()], move |_, [dy], [dx]| {
-                let images = dx.chunks_exact_mut(image).zip(dy.chunks_exact(channels));
-                for pixel in images.flat_map(|(dx, dy)| {
-                    dx.chunks_exact_mut(channels).map(move |pixel| (pixel, dy))
-                }) {
-                    pixel.0.iter_mut().zip(pixel.1).for_each(|(dx, dy)| *dx = dy * part);
-                }
-            });
+            cx.rows("mean", rows, [dy.by_rows()], [dx.by_rows()], move |_, [dy], [dx]| {
+                lab::wide!(
+                    || for (dx, dy) in dx.chunks_exact_mut(all).zip(dy.chunks_exact(width)) {
+                        for row in dx.chunks_exact_mut(width) {
+                            row.iter_mut().zip(dy).for_each(|(dx, dy)| *dx = dy * share);
+                        }
+                    }
+                );
+            })
+            .costs(x.words());
             Some(dx)
         };
         (y, Box::new(backward))

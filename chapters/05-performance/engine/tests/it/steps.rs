@@ -39,7 +39,15 @@ pub fn tokens() -> Model {
 }
 
 pub fn models() -> Vec<Model> {
-    vec![model::linear(3), model::mlp(3, 0.2), model::cnn(3, 0.5), tokens(), model::resnet(3)]
+    vec![
+        model::linear(3),
+        model::mlp(3, 0.2),
+        model::cnn(3, 0.5),
+        tokens(),
+        model::resnet(3),
+        model::rnn(3),
+        model::transformer(3),
+    ]
 }
 
 /// The gradient of a batch.
@@ -57,7 +65,7 @@ pub fn step_on(number: usize, step: &mut Step) {
 }
 
 /// The bits of all that a run goes on from.
-pub fn bits(step: &mut Step) -> Vec<u32> {
+pub fn bits(step: &Step) -> Vec<u32> {
     let places = [Place::Params, Place::Mean, Place::Square, Place::Kept];
     let mut all: Vec<u32> =
         places.into_iter().flat_map(|place| step.all(place).to_vec()).map(f32::to_bits).collect();

@@ -1,6 +1,6 @@
 //! What `train` reaches with each of chapter 4's models, beside PyTorch: in one run, taking turns.
 
-use crate::engine::fast::learner::by_engine;
+use crate::learner::by_engine;
 use backprop::measured::{
     peers::{self, Answer, Job, Peer},
     race::{self, Keys, OURS},

@@ -1,27 +1,22 @@
-//! The race: stock dfdx, chapter 4, chapter 3 and this chapter against PyTorch, in one run, taking turns.
+//! The race: chapter 4, chapter 3 and this chapter against PyTorch, in one run, taking turns.
 
-use crate::engine::{
-    ladder::{MODELS, fastest, stock},
-    networks::{FastDeep, FastMlp, StockDeep},
-};
+use crate::ladder::{NAME, SIZES, fastest};
 use backprop::{
     Result,
     fast::{Fast, Ways},
-    flat::{Flat, Habits},
     measured::{
         peers::{self, Answer, Job, Peer},
         race::{self, Keys, OURS},
     },
     train::{Examples, Learner, Settings},
 };
-use dfdx::prelude::Cpu;
 use lab::{
     Race, Recorder,
     data::{DataSet, Source},
     record::ParamList,
 };
-use matmul::{Threads, parallel};
-use training::{Config, Silent, mlp::Mlp, model::Network, train_network};
+use matmul::parallel;
+use training::{Config, Silent, train_on};
 
 /// What the race records.
 pub const KEYS: Keys =
@@ -34,34 +29,25 @@ const SEEDS: usize = 5;
 const EPOCHS: usize = 3;
 
 /// The contenders.
-pub const RACERS: [&str; 7] =
-    [OURS, "chapter3", "train", "chapter4", "stock", "pytorch-fused", "pytorch"];
+pub const RACERS: [&str; 5] = [OURS, "chapter3", "chapter4", "pytorch-fused", "pytorch"];
 
-/// Chapter 4's loop with a network.
-fn chapter4<M: Network<Cpu>>(settings: &Settings, data: &DataSet) -> lab::Result<Answer> {
+/// Chapter 4's loop with dfdx's network.
+fn chapter4(settings: &Settings, data: &DataSet) -> lab::Result<Answer> {
     let Settings { batch, epochs, dropout, seed, .. } = *settings;
     let lr = settings.rule.lr;
     let settings =
         training::Settings { batch, epochs, dropout, seed, lr, ..training::Settings::default() };
-    let config = Config { settings, ..Config::default() };
-    let dev = Cpu::seed_from_u64(seed);
-    let outcome = train_network::<M, Cpu>(&dev, &config, data, &mut Silent)?;
+    let outcome = train_on(&Config { settings, ..Config::default() }, data, &mut Silent)?;
     Ok(Answer::of(outcome.history.iter().map(|epoch| (epoch.seconds, epoch.test_accuracy))))
 }
 
-/// Chapter 3's fastest network of these sizes: its fast one has exactly one hidden layer.
+/// Chapter 3's fastest network.
 fn chapter3(settings: Settings) -> Result<Box<dyn Learner>> {
-    if settings.sizes.len() == 3 {
-        return Ok(Box::new(Fast::new(settings, Ways::default())?));
-    }
-    let habits = Habits { fused_adam: true, keep_buffers: true, threads: Threads::All };
-    Ok(Box::new(Flat::new(settings, habits)?))
+    Ok(Box::new(Fast::new(settings, Ways::default())?))
 }
 
 /// Makes one of chapter 3's learners, such as a rung of the ladder.
 type Make = fn(Settings) -> Result<Box<dyn Learner>>;
-/// Trains a network in chapter 4's loop.
-type Train = fn(&Settings, &DataSet) -> lab::Result<Answer>;
 
 /// The contenders that need no Python.
 pub fn crates<'w>(
@@ -71,31 +57,20 @@ pub fn crates<'w>(
 ) -> Race<'w, Answer> {
     let mut race = Race::default();
     let seeded = |seed| Settings { seed: seed as u64, ..settings.clone() };
-    let learners: [(_, Make); 3] = [(OURS, fastest), ("chapter3", chapter3), ("stock", stock)];
+    let learners: [(_, Make); 2] = [(OURS, fastest), ("chapter3", chapter3)];
     for (who, make) in learners {
         race.turn(who, move |seed| race::training(make, &seeded(seed), examples));
     }
-    let [fast, plain]: [Train; 2] = if settings.sizes.len() > 3 {
-        [chapter4::<FastDeep<f32, Cpu>>, chapter4::<StockDeep<f32, Cpu>>]
-    } else {
-        [chapter4::<FastMlp<f32, Cpu>>, chapter4::<Mlp<Cpu>>]
-    };
-    for (who, train) in [("train", fast), ("chapter4", plain)] {
-        race.turn(who, move |seed| train(&seeded(seed), data));
-    }
+    race.turn("chapter4", move |seed| chapter4(&seeded(seed), data));
     race
 }
 
 /// PyTorch, with Adam's default kernel and with its fused one, or why it does not take part.
-fn pytorch(
-    r: &Recorder,
-    (name, sizes): (&str, &[usize]),
-    source: &Source,
-) -> [(&'static str, Result<Peer, String>); 2] {
+fn pytorch(r: &Recorder, source: &Source) -> [(&'static str, Result<Peer, String>); 2] {
     let threads = parallel::available().to_string();
-    let sizes = sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+    let sizes = SIZES.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     [("pytorch-fused", &["--fused"][..]), ("pytorch", &[])].map(|(who, more)| {
-        r.note(KEYS.seconds.name, &[("model", &name), ("warming up", &who)]);
+        r.note(KEYS.seconds.name, &[("model", &NAME), ("warming up", &who)]);
         let list = [&["--threads", &threads, "--sizes", &sizes], more].concat();
         let first = Job { batch: 512, epochs: 1, seed: 0 };
         let ready = peers::ready(&peers::folder().join("pytorch.py"), source, &list, first);
@@ -110,23 +85,20 @@ fn pytorch(
 pub fn measure(r: &mut Recorder) -> lab::Result<()> {
     let data = r.data_set()?;
     let examples = (Examples::of(&data.train), Examples::of(&data.test));
-    for (name, sizes) in MODELS {
-        let mut pytorch = pytorch(r, (name, sizes), &data.source);
-        for batch in BATCHES {
-            let sizes = sizes.to_vec();
-            let settings = Settings { sizes, batch, epochs: EPOCHS, ..Settings::default() };
-            let list: ParamList = &[("model", &name), ("batch", &batch)];
-            let tell = |seed, who: &str| {
-                let now = KEYS.seconds.at(list).with("who", who);
-                r.note(&format!("{now} seed={seed}"), &[]);
-            };
-            let mut race = crates(&settings, &data, (&examples.0, &examples.1)).telling(tell);
-            for (who, peer) in &mut pytorch {
-                race::add_peer(&mut race, who, peer, (batch, EPOCHS));
-            }
-            let results = race.rounds(SEEDS)?;
-            race::record(r, &KEYS, list, RACERS, (&results, data.train.len()))?;
+    let mut pytorch = pytorch(r, &data.source);
+    for batch in BATCHES {
+        let settings = Settings { batch, epochs: EPOCHS, ..Settings::default() };
+        let list: ParamList = &[("model", &NAME), ("batch", &batch)];
+        let tell = |seed, who: &str| {
+            let now = KEYS.seconds.at(list).with("who", who);
+            r.note(&format!("{now} seed={seed}"), &[]);
+        };
+        let mut race = crates(&settings, &data, (&examples.0, &examples.1)).telling(tell);
+        for (who, peer) in &mut pytorch {
+            race::add_peer(&mut race, who, peer, (batch, EPOCHS));
         }
+        let results = race.rounds(SEEDS)?;
+        race::record(r, &KEYS, list, RACERS, (&results, data.train.len()))?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 use backprop::train::{Examples, Learner, Settings, Textbook};
 use backprop::{Error, adam::Adam, check, order::order};
-use performance::engine::ladder::{MODELS, ladder, stock};
-use performance::engine::{fast::InPlace, layer::Team};
+use performance::engine::cpu::Ways;
+use performance::ladder::{SIZES, Trained, ladder, stock};
 
 fn digits(images: usize) -> Examples {
     Examples::of(&lab::data::drawn(images, 10, 1).train)
@@ -16,7 +16,7 @@ fn a_hundred_losses_are_the_same_on_every_rung() {
     // Small steps: with large ones, the last bits of two orders of summation grow tenfold every few steps.
     let rule = Adam { lr: 2e-4, ..Adam::default() };
     let data = digits(500);
-    for ((_, sizes), batch) in MODELS.into_iter().zip([33, 20]) {
+    for (sizes, batch) in [(&SIZES, 33), (&SIZES, 20)] {
         let mut first: Option<(Vec<f64>, Vec<f32>)> = None;
         for rung in ladder() {
             let settings = Settings { rule, ..settings(sizes, batch, 0.0) };
@@ -44,17 +44,15 @@ fn a_hundred_losses_are_the_same_on_every_rung() {
 #[test]
 fn one_step_is_the_textbooks_to_five_digits() {
     let data = digits(40);
-    for (_, sizes) in MODELS {
-        let mut textbook = Textbook::new(settings(sizes, 37, 0.0), false).unwrap();
-        let index = order(2, 1, 37);
-        textbook.epoch(&data, &index, 1).unwrap();
-        let wanted = textbook.model().unwrap().parameters();
-        for rung in ladder() {
-            let mut learner = (rung.learner)(settings(sizes, 37, 0.0)).unwrap();
-            learner.epoch(&data, &index, 1).unwrap();
-            let error = check::error_f32(&learner.model().unwrap().parameters(), &wanted);
-            assert!(error < 1e-5, "{}: {error}", rung.key);
-        }
+    let mut textbook = Textbook::new(settings(&SIZES, 37, 0.0), false).unwrap();
+    let index = order(2, 1, 37);
+    textbook.epoch(&data, &index, 1).unwrap();
+    let wanted = textbook.model().unwrap().parameters();
+    for rung in ladder() {
+        let mut learner = (rung.learner)(settings(&SIZES, 37, 0.0)).unwrap();
+        learner.epoch(&data, &index, 1).unwrap();
+        let error = check::error_f32(&learner.model().unwrap().parameters(), &wanted);
+        assert!(error < 1e-5, "{}: {error}", rung.key);
     }
 }
 
@@ -64,7 +62,7 @@ fn with_dropout_all_rungs_learn_about_as_well() {
     let losses: Vec<f64> = ladder()
         .into_iter()
         .map(|rung| {
-            let mut learner = (rung.learner)(settings(MODELS[0].1, 50, 0.2)).unwrap();
+            let mut learner = (rung.learner)(settings(&SIZES, 50, 0.2)).unwrap();
             (1..=4).map(|e| learner.epoch(&data, &order(1, e, 600), e).unwrap()).last().unwrap()
         })
         .collect();
@@ -73,32 +71,20 @@ fn with_dropout_all_rungs_learn_about_as_well() {
 }
 
 #[test]
-fn threads_change_no_bit() {
-    let data = digits(300);
-    let run = |threads| {
-        let team = Team { products: threads, passes: threads };
-        let mut learner = InPlace::new(settings(MODELS[1].1, 130, 0.2), team).unwrap();
-        learner.epoch(&data, &order(1, 1, 300), 1).unwrap();
-        learner.model().unwrap().parameters()
-    };
-    assert!(run(1) == run(2) && run(1) == run(3));
-}
-
-#[test]
 fn what_can_not_work_is_a_sentence() {
     let data = digits(20);
     for rung in ladder() {
-        let mut learner = (rung.learner)(settings(MODELS[0].1, 8, 0.2)).unwrap();
+        let mut learner = (rung.learner)(settings(&SIZES, 8, 0.2)).unwrap();
         assert!(matches!(learner.epoch(&data, &[], 1), Err(Error::EmptyBatch)), "{}", rung.key);
         assert!(learner.epoch(&data, &[20], 1).is_err(), "{}", rung.key);
-        assert!((rung.learner)(settings(MODELS[0].1, 0, 0.2)).is_err(), "{}", rung.key);
-        assert!((rung.learner)(settings(MODELS[0].1, 8, 1.0)).is_err(), "{}", rung.key);
+        assert!((rung.learner)(settings(&SIZES, 0, 0.2)).is_err(), "{}", rung.key);
+        assert!((rung.learner)(settings(&SIZES, 8, 1.0)).is_err(), "{}", rung.key);
     }
     let error = stock(settings(&[784, 100, 10], 8, 0.0)).err().map(|e| e.to_string());
-    assert!(error.is_some_and(|e| e.contains("784-512-128-10")));
+    assert!(error.is_some_and(|e| e.contains("[784, 128, 10]")));
     let rule = Adam { lr: 1e30, ..Adam::default() };
-    let wide = Settings { rule, ..settings(MODELS[0].1, 5, 0.0) };
-    let mut learner = InPlace::new(wide, Team::all()).unwrap();
+    let wide = Settings { rule, ..settings(&SIZES, 5, 0.0) };
+    let mut learner = Trained::new(wide, 2, Ways::default()).unwrap();
     let error = learner.epoch(&data, &order(1, 1, 20), 1).unwrap_err();
     assert!(matches!(error, Error::Diverged { .. }), "{error}");
 }

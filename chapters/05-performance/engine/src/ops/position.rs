@@ -1,0 +1,42 @@
+//! A learned row for each place in a sequence, added to what is there: where it is.
+
+use crate::{
+    ops::{Backward, Op, dense::column_sums},
+    params::Params,
+    record::Recorder,
+    tensor::Tensor,
+};
+
+/// What is added to an image's rows.
+pub struct Position(Tensor);
+
+impl Position {
+    /// For `tokens` rows of `width` numbers.
+    pub fn new(params: &mut Params, name: &str, [tokens, width]: [usize; 2]) -> Self {
+        Self(params.uniform(name, [tokens, width], 0.03))
+    }
+}
+
+impl Op for Position {
+    fn name(&self) -> &'static str {
+        "position"
+    }
+
+    fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        let (own, units, y) = (self.0, cx.pass.rows, cx.like(x));
+        cx.rows("add", units, [x.by_rows(), own.whole()], [y.by_rows()], |_, [x, own], [y]| {
+            lab::wide!(|| {
+                for (y, x) in y.chunks_exact_mut(own.len()).zip(x.chunks_exact(own.len())) {
+                    y.iter_mut().zip(x).zip(own).for_each(|((y, x), own)| *y = x + own);
+                }
+            });
+        })
+        .costs(x.words());
+        let backward = move |cx: &mut Recorder, dy: Tensor| {
+            let row = own.shaped(1, own.words());
+            column_sums(cx, dy.shaped(dy.words() / row.cols, row.cols), 0, row);
+            Some(dy)
+        };
+        (y, Box::new(backward))
+    }
+}
