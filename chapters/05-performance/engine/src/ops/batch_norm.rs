@@ -2,31 +2,43 @@
 //! learned; predictions take the running mean and variance. Ioffe and Szegedy 2015, algorithms 1 and 2.
 //!
 //! The sums of a block of images are made while its pixels are in the cache. Then all blocks have to be done: what follows is
-//! another pass over them, forward and backward.
+//! another pass over them, forward and backward. What stands behind it is part of that pass.
+
+#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
 use crate::{
     ops::{
         Backward, Op,
-        channels::{fold, repeated, sums},
+        channels::{fold, repeated, sums, through_relu},
+        pool::{pool, unpool},
     },
     params::Params,
     program::block_of,
     record::Recorder,
     tensor::Tensor,
+    words::{bytes, bytes_mut},
 };
 
 const EPSILON: f32 = 1e-5;
 /// What a batch adds to the running statistics.
 const MOMENTUM: f32 = 0.1;
 
-/// A batch normalisation, and `ReLU` behind it if that is asked for.
+/// What stands behind a normalisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Behind {
+    Nothing,
+    Relu,
+    /// `ReLU` and the largest of four pixels, in lines of so many numbers.
+    Pool(usize),
+}
+
+/// A batch normalisation, and what stands behind it.
 pub struct BatchNorm {
     name: String,
     scale: Tensor,
     bias: Tensor,
     running: [Tensor; 2],
-    /// Below this one, outputs are raised to it and have no gradient.
-    floor: f32,
+    behind: Behind,
 }
 
 impl BatchNorm {
@@ -38,14 +50,20 @@ impl BatchNorm {
             bias: params.constant(&format!("{name}.bias"), channels, 0.0),
             running: [("mean", 0.0), ("var", 1.0)]
                 .map(|(of, value)| params.keep(&format!("{name}.running_{of}"), channels, value)),
-            floor: f32::NEG_INFINITY,
+            behind: Behind::Nothing,
         }
     }
 
     /// With `ReLU` behind it.
     #[must_use]
     pub fn relu(self) -> Self {
-        Self { floor: 0.0, ..self }
+        Self { behind: Behind::Relu, ..self }
+    }
+
+    /// With `ReLU` and a pool behind it, for images of lines of so many pixels.
+    #[must_use]
+    pub fn relu_pool(self, width: usize) -> Self {
+        Self { behind: Behind::Pool(width * self.scale.cols), ..self }
     }
 }
 
@@ -55,19 +73,29 @@ impl Op for BatchNorm {
     }
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
-        let Self { scale, bias, running, floor, .. } = *self;
+        let Self { scale, bias, running, behind, .. } = *self;
         let units = cx.pass.rows;
         let moments =
             if cx.pass.training { of_batch(cx, x, running) } else { of_record(cx, running) };
-        let y = cx.like(x);
-        let reads = [x.by_rows(), moments.whole(), scale.whole(), bias.whole()];
-        cx.rows("norm", units, reads, [y.by_rows()], move |_, [x, moments, scale, bias], [y]| {
-            normalise(x, moments, [scale, bias], floor, y);
+        let part = behind.part();
+        let y = cx.tensor(units, x.cols / part);
+        // A byte for each of the pool's results.
+        let which = cx.tensor(units, if part == 1 { 1 } else { y.cols / 4 });
+        let (reads, writes) = (
+            [x.by_rows(), moments.whole(), scale.whole(), bias.whole()],
+            [y.by_rows(), which.by_rows()],
+        );
+        cx.rows("norm", units, reads, writes, move |_, [x, moments, scale, bias], [y, which]| {
+            behind.normalise(x, moments, [scale, bias], y, which);
         })
         .costs(4 * x.words());
         let backward = move |cx: &mut Recorder, dy: Tensor| {
-            let seen = if floor == 0.0 { y } else { x };
-            let [down, along] = sums_backward(cx, [dy, seen, x, moments], floor);
+            let seen = match behind {
+                Behind::Nothing => x,
+                Behind::Relu => y,
+                Behind::Pool(_) => which,
+            };
+            let [down, along] = sums_backward(cx, [dy, seen, x, moments], behind);
             cx.sum(bias.gradient(), down);
             cx.sum(scale.gradient(), along);
             let (dx, count) = (cx.like(x), (x.words() / scale.cols) as f64);
@@ -77,7 +105,7 @@ impl Op for BatchNorm {
             cx.rows("norm", units, reads, [dx.by_rows()], move |_, reads, [dx]| {
                 let [dy, seen, x, moments, scale, down, along] = reads;
                 let means = [down, along].map(|parts| mean_of_parts(parts, scale.len(), count));
-                normalise_backward([dy, seen, x], [moments, scale], &means, floor, dx);
+                behind.backward([dy, seen, x], [moments, scale], &means, dx);
             })
             .costs(6 * x.words());
             Some(dx)
@@ -86,61 +114,119 @@ impl Op for BatchNorm {
     }
 }
 
-/// (x − mean) / deviation · scale + bias, but no less than the floor.
-fn normalise(x: &[f32], moments: &[f32], [scale, bias]: [&[f32]; 2], floor: f32, y: &mut [f32]) {
-    let (mean, inverse) = moments.split_at(scale.len());
-    let times: Vec<f32> = scale.iter().zip(inverse).map(|(s, i)| s * i).collect();
-    let [mean, times, bias] = [mean, &times, bias].map(repeated);
-    lab::wide!(|| for (x, y) in x.chunks(mean.len()).zip(y.chunks_mut(mean.len())) {
-        let each = mean.iter().zip(&times).zip(&bias).zip(x);
-        for (y, (((mean, times), bias), x)) in y.iter_mut().zip(each) {
-            *y = ((x - mean) * times + bias).max(floor);
-        }
-    });
-}
+impl Behind {
+    /// How many pixels become one.
+    fn part(self) -> usize {
+        if let Self::Pool(_) = self { 4 } else { 1 }
+    }
 
-/// With g what comes to the outputs above the floor, x̂ the normalised pixels and t = scale / deviation:
-/// dx = t·(g − mean of g − x̂·mean of g·x̂) = t·g − steep·(x − mean) − flat.
-fn normalise_backward(
-    [dy, seen, x]: [&[f32]; 3],
-    [moments, scale]: [&[f32]; 2],
-    means: &[Vec<f32>; 2],
-    floor: f32,
-    dx: &mut [f32],
-) {
-    let (mean, inverse) = moments.split_at(scale.len());
-    let rows: Vec<[f32; 3]> = (0..scale.len())
-        .map(|c| {
-            let t = scale[c] * inverse[c];
-            [t, t * inverse[c] * means[1][c], t * means[0][c]]
-        })
-        .collect();
-    let row = |of: usize| repeated(&rows.iter().map(|row| row[of]).collect::<Vec<_>>());
-    let (mean, [times, steep, flat]) = (repeated(mean), [0, 1, 2].map(row));
-    let line = mean.len();
-    lab::wide!(|| {
-        let given = dy.chunks(line).zip(seen.chunks(line)).zip(x.chunks(line));
-        for (dx, ((dy, seen), x)) in dx.chunks_mut(line).zip(given) {
-            let rows = mean.iter().zip(&times).zip(steep.iter().zip(&flat));
-            let each = dy.iter().zip(seen).zip(x).zip(rows);
-            for (dx, (((dy, seen), x), ((mean, times), (steep, flat)))) in dx.iter_mut().zip(each) {
-                *dx = through(*dy, *seen, floor) * times - (x - mean) * steep - flat;
+    /// Numbers of the input that go through at once, where a line of channels has so many.
+    fn piece(self, line: usize) -> usize {
+        if let Self::Pool(line) = self { 2 * line } else { line }
+    }
+
+    /// (x − mean) / deviation · scale + bias, then what stands behind it.
+    fn normalise(
+        self,
+        x: &[f32],
+        moments: &[f32],
+        [scale, bias]: [&[f32]; 2],
+        y: &mut [f32],
+        which: &mut [f32],
+    ) {
+        let (mean, inverse) = moments.split_at(scale.len());
+        let times: Vec<f32> = scale.iter().zip(inverse).map(|(s, i)| s * i).collect();
+        let [mean, times, bias] = [mean, &times, bias].map(repeated);
+        let normalise = |x: &[f32], y: &mut [f32], floor: f32| {
+            let each = mean.iter().zip(&times).zip(&bias).zip(x);
+            for (y, (((mean, times), bias), x)) in y.iter_mut().zip(each) {
+                *y = ((x - mean) * times + bias).max(floor);
+            }
+        };
+        let (line, floor) =
+            (mean.len(), if self == Self::Nothing { f32::NEG_INFINITY } else { 0.0 });
+        let Self::Pool(width) = self else {
+            let pieces = x.chunks(line).zip(y.chunks_mut(line));
+            return lab::wide!(|| pieces.for_each(|(x, y)| normalise(x, y, floor)));
+        };
+        let (mut room, which) = (vec![0.0; 2 * width], bytes_mut(which));
+        let out = y.chunks_exact_mut(width / 2).zip(which.chunks_exact_mut(width / 2));
+        lab::wide!(|| for (x, (y, which)) in x.chunks_exact(2 * width).zip(out) {
+            x.chunks(line).zip(room.chunks_mut(line)).for_each(|(x, y)| normalise(x, y, floor));
+            pool(&room, y, which, width, scale.len());
+        });
+    }
+
+    /// What comes to a piece of the normalised pixels, from what comes to the outputs: itself, or in `room`.
+    #[inline(always)]
+    fn given<'a>(
+        self,
+        dy: &'a [f32],
+        seen: &[f32],
+        room: &'a mut [f32],
+        channels: usize,
+    ) -> &'a [f32] {
+        match self {
+            Self::Nothing => return dy,
+            Self::Relu => through_relu(dy, seen, room),
+            Self::Pool(width) => unpool(dy, bytes(seen), room, width, channels),
+        }
+        room
+    }
+
+    /// Calls `work` with each piece of the normalised pixels' gradient, of the pixels, and of what `work` writes.
+    #[inline(always)]
+    fn each_piece(
+        self,
+        [dy, seen, x]: [&[f32]; 3],
+        line: usize,
+        channels: usize,
+        mut work: impl FnMut(usize, &[f32], &[f32]),
+    ) {
+        let (piece, part) = (self.piece(line), self.part());
+        let bytes_of = if let Self::Pool(_) = self { 4 } else { 1 };
+        let mut room = vec![0.0; piece];
+        let given = dy.chunks(piece / part).zip(seen.chunks(piece / part / bytes_of));
+        for (number, (x, (dy, seen))) in x.chunks(piece).zip(given).enumerate() {
+            let g = self.given(dy, seen, &mut room, channels);
+            for (at, (g, x)) in g.chunks(line).zip(x.chunks(line)).enumerate() {
+                work(number * piece + at * line, g, x);
             }
         }
-    });
+    }
+
+    /// With g what comes to the normalised pixels x̂ and t = scale / deviation:
+    /// dx = t·(g − mean of g − x̂·mean of g·x̂) = t·g − steep·(x − mean) − flat.
+    fn backward(
+        self,
+        reads: [&[f32]; 3],
+        [moments, scale]: [&[f32]; 2],
+        means: &[Vec<f32>; 2],
+        dx: &mut [f32],
+    ) {
+        let (mean, inverse) = moments.split_at(scale.len());
+        let rows: Vec<[f32; 3]> = (0..scale.len())
+            .map(|c| {
+                let t = scale[c] * inverse[c];
+                [t, t * inverse[c] * means[1][c], t * means[0][c]]
+            })
+            .collect();
+        let row = |of: usize| repeated(&rows.iter().map(|row| row[of]).collect::<Vec<_>>());
+        let (mean, [times, steep, flat]) = (repeated(mean), [0, 1, 2].map(row));
+        lab::wide!(|| self.each_piece(reads, mean.len(), scale.len(), |at, g, x| {
+            let rows = mean.iter().zip(&times).zip(steep.iter().zip(&flat));
+            let dx = dx[at..].iter_mut().zip(g.iter().zip(x).zip(rows));
+            for (dx, ((g, x), ((mean, times), (steep, flat)))) in dx {
+                *dx = g * times - (x - mean) * steep - flat;
+            }
+        }));
+    }
 }
 
 /// The sum of all rows of so many channels, over a count.
 fn mean_of_parts(parts: &[f32], channels: usize, count: f64) -> Vec<f32> {
     let of = |c: usize| parts[c..].iter().step_by(channels).copied().map(f64::from);
     (0..channels).map(|c| (of(c).sum::<f64>() / count) as f32).collect()
-}
-
-/// A derivative that `ReLU` lets through. All bits of the number or none of them: a comparison might become a jump.
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's CPU")]
-#[inline(always)]
-fn through(dy: f32, seen: f32, floor: f32) -> f32 {
-    f32::from_bits(dy.to_bits() & u32::from(seen > floor).wrapping_neg())
 }
 
 /// Mean and one over the deviation of each channel; the running ones move towards those of the batch.
@@ -215,11 +301,11 @@ fn block_moments(x: &[f32], parts: &mut [f32]) {
     }
 }
 
-/// For each channel and block, the sum of what comes to the outputs, and that times the normalised pixels.
+/// For each channel and block, the sum of what comes to the normalised pixels, and that times these.
 fn sums_backward(
     cx: &mut Recorder,
     [dy, seen, x, moments]: [Tensor; 4],
-    floor: f32,
+    behind: Behind,
 ) -> [Tensor; 2] {
     let (units, channels) = (cx.pass.rows, moments.cols);
     let [down, along] = [(); 2].map(|()| cx.parts(channels));
@@ -227,20 +313,15 @@ fn sums_backward(
     let writes = [down.part(), along.part()];
     cx.rows("norm sums", units, reads, writes, move |_, [dy, seen, x, moments], [down, along]| {
         let [mean, inverse] = [0, 1].map(|row| repeated(&moments[row * channels..][..channels]));
-        let (mut sum, mut product, line) = (sums(channels), sums(channels), mean.len());
-        lab::wide!(|| {
-            for ((dy, seen), x) in dy.chunks(line).zip(seen.chunks(line)).zip(x.chunks(line)) {
-                let both = sum.iter_mut().zip(&mut product);
-                let rows = mean.iter().zip(&inverse);
-                for ((sum, product), (((dy, seen), x), (mean, inverse))) in
-                    both.zip(dy.iter().zip(seen).zip(x).zip(rows))
-                {
-                    let g = through(*dy, *seen, floor);
-                    *sum += g;
-                    *product += g * ((x - mean) * inverse);
-                }
+        let (mut sum, mut product) = (sums(channels), sums(channels));
+        lab::wide!(|| behind.each_piece([dy, seen, x], mean.len(), channels, |_, g, x| {
+            let both = sum.iter_mut().zip(&mut product);
+            let given = g.iter().zip(x).zip(mean.iter().zip(&inverse));
+            for ((sum, product), ((g, x), (mean, inverse))) in both.zip(given) {
+                *sum += g;
+                *product += g * ((x - mean) * inverse);
             }
-        });
+        }));
         fold(&sum, down);
         fold(&product, along);
     })

@@ -10,8 +10,8 @@ use crate::{
     words::{bytes, bytes_mut},
 };
 
-/// A result of zero came from none of the four: its gradient goes nowhere.
-const NONE: u8 = 4;
+/// A result came from the first to the fourth if this bit is set. One of zero came from none: its gradient goes nowhere.
+const NONE: u8 = 0;
 /// Channels that a loop treats at once.
 const LANES: usize = 8;
 
@@ -76,7 +76,7 @@ pub(super) fn pool(x: &[f32], y: &mut [f32], which: &mut [u8], line: usize, c: u
                     for i in 0..LANES {
                         let larger = from[i] > largest[i];
                         largest[i] = if larger { from[i] } else { largest[i] };
-                        place[i] = if larger { number as u32 } else { place[i] };
+                        place[i] = if larger { 1 << number } else { place[i] };
                     }
                 }
                 *y = largest;
@@ -100,7 +100,7 @@ pub(super) fn unpool(dy: &[f32], which: &[u8], dx: &mut [f32], line: usize, c: u
                     let mut to = [0.0; LANES];
                     for i in 0..LANES {
                         // All bits of the number or none of them: a comparison might become a jump.
-                        let mask = u32::from(u32::from(which[i]) == number as u32).wrapping_neg();
+                        let mask = (u32::from(which[i]) >> number & 1).wrapping_neg();
                         to[i] = f32::from_bits(dy[i].to_bits() & mask);
                     }
                     lines[at..at + LANES].copy_from_slice(&to);

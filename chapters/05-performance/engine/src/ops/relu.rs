@@ -1,7 +1,7 @@
 //! `ReLU` alone: where no operation before it has one.
 
 use crate::{
-    ops::{Backward, Op},
+    ops::{Backward, Op, channels::through_relu},
     record::Recorder,
     tensor::Tensor,
 };
@@ -24,10 +24,7 @@ impl Op for Relu {
             let dx = cx.like(x);
             let reads = [dy.by_rows(), y.by_rows()];
             cx.rows("relu", units, reads, [dx.by_rows()], |_, [dy, y], [dx]| {
-                lab::wide!(|| for (dx, (dy, y)) in dx.iter_mut().zip(dy.iter().zip(y)) {
-                    // All bits of the number or none of them: a comparison might become a jump.
-                    *dx = f32::from_bits(dy.to_bits() & u32::from(*y > 0.0).wrapping_neg());
-                });
+                lab::wide!(|| through_relu(dy, y, dx));
             });
             Some(dx)
         };

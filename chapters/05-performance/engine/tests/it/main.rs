@@ -1,5 +1,6 @@
 //! Laws of the engine.
 
+mod batch_norm;
 mod definition;
 mod direct;
 mod gradients;
