@@ -17,8 +17,7 @@ use training::{
 };
 
 /// What the engine trains.
-const MODELS: [Model; 5] =
-    [Model::Linear, Model::Mlp, Model::Cnn, Model::Rnn, Model::Transformer];
+const MODELS: [Model; 5] = [Model::Linear, Model::Mlp, Model::Cnn, Model::Rnn, Model::Transformer];
 
 /// Keeps the loss of every step, and stops after so many.
 struct Losses(Vec<f64>, usize);

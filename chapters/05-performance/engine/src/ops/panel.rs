@@ -14,7 +14,7 @@ const WIDE: usize = 48;
 
 /// Columns of the panels that a matrix of so many columns has, except for the last one.
 fn wide(cols: usize) -> usize {
-    cols.div_ceil(cols.div_ceil(WIDE)).next_multiple_of(16)
+    if cols <= WIDE { cols } else { cols.div_ceil(cols.div_ceil(WIDE)).next_multiple_of(16) }
 }
 
 /// A matrix of parameters in panels of columns: each has its rows, one behind the other.
@@ -72,7 +72,8 @@ pub fn forward(
         let row = if bias.is_some() { row } else { &zeros };
         product((y, n), Left { values: x, row: k, term: 1 }, Right::packed(w, k), Some(row));
         if relu {
-            lab::wide!(|| y.iter_mut().for_each(|y| *y = y.max(0.0)));
+            // NaN stays what it is.
+            lab::wide!(|| y.iter_mut().for_each(|y| *y = if *y < 0.0 { 0.0 } else { *y }));
         }
     })
     .costs(2 * x.rows * k * n);
