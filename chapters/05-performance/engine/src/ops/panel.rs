@@ -95,6 +95,7 @@ pub fn gradient(cx: &mut Recorder, w: Tensor, x: Tensor, dy: Tensor, from: usize
 }
 
 /// The left side of a product: the steps from row to row, and from term to term.
+#[derive(Clone, Copy)]
 pub struct Left<'a> {
     pub values: &'a [f32],
     pub row: usize,
@@ -102,6 +103,7 @@ pub struct Left<'a> {
 }
 
 /// The right side: rows with a step from one to the next, or [`packed`] without one.
+#[derive(Clone, Copy)]
 pub struct Right<'a> {
     pub values: &'a [f32],
     pub terms: usize,
