@@ -38,6 +38,14 @@ fn main() {
     }
     println!("{rates:.0?}");
     if step.cpu.clock {
+        for loaded in step.passes.values() {
+            println!(
+                "{} groups, {} arena, {} scratch",
+                loaded.plan.groups.len(),
+                loaded.plan.arena,
+                loaded.plan.scratch
+            );
+        }
         for program in step.passes.values().chain([&step.update]) {
             for (call, seconds) in program.profile() {
                 let each = seconds / (5 * steps) as f64;

@@ -2,7 +2,7 @@
 //! never changed, so that no operation has to know what another one still needs.
 
 use crate::{
-    program::{Block, Call, Epilogue, Numbers, Product, Program, Rows, Work, blocks_of},
+    program::{BLOCKS, Block, Call, Epilogue, Numbers, Product, Program, Rows, Work, blocks_of},
     state,
     tensor::{Cut, Matrix, Operand, Place, Tensor},
 };
@@ -68,6 +68,8 @@ impl Recorder {
 
     /// All calls in their order.
     pub fn finish(mut self) -> Program {
+        // Those that blocks have equal parts of are one group.
+        self.sums.sort_by_key(|(_, to, _)| !to.words().is_multiple_of(BLOCKS));
         for (op, to, parts) in std::mem::take(&mut self.sums) {
             self.of(&op, |cx| cx.sum_now(to, parts));
         }
@@ -177,9 +179,10 @@ impl Recorder {
 
     fn sum_now(&mut self, to: Tensor, parts: Tensor) {
         let (len, add) = (to.words(), self.adds(to));
-        self.rows("sum", len, [parts.whole()], [to.by_rows()], move |first, [parts], [to]| {
-            let end = first + to.len();
-            let all = parts.chunks_exact(len).map(|row| &row[first..end]);
+        let units = if len.is_multiple_of(BLOCKS) { BLOCKS } else { len };
+        self.rows("sum", units, [parts.whole()], [to.by_rows()], move |first, [parts], [to]| {
+            let own = first * (len / units)..first * (len / units) + to.len();
+            let all = parts.chunks_exact(len).map(|row| &row[own.clone()]);
             lab::wide!(|| {
                 if !add {
                     to.fill(0.0);

@@ -25,7 +25,9 @@ impl Op for Mean {
                 for row in x.chunks_exact(width) {
                     y.iter_mut().zip(row).for_each(|(y, x)| *y += x);
                 }
-                y.iter_mut().for_each(|y| *y *= share);
+                for y in y {
+                    *y *= share;
+                }
             });
         })
         .costs(x.words());

@@ -14,7 +14,7 @@ const WIDE: usize = 48;
 
 /// Columns of the panels that a matrix of so many columns has, except for the last one.
 fn wide(cols: usize) -> usize {
-    cols.div_ceil(cols.div_ceil(WIDE)).next_multiple_of(16)
+    if cols <= WIDE { cols } else { cols.div_ceil(cols.div_ceil(WIDE)).next_multiple_of(16) }
 }
 
 /// A matrix of parameters in panels of columns: each has its rows, one behind the other.
@@ -72,7 +72,8 @@ pub fn forward(
         let row = if bias.is_some() { row } else { &zeros };
         product((y, n), Left { values: x, row: k, term: 1 }, Right::packed(w, k), Some(row));
         if relu {
-            lab::wide!(|| y.iter_mut().for_each(|y| *y = y.max(0.0)));
+            // NaN stays what it is.
+            lab::wide!(|| y.iter_mut().for_each(|y| *y = if *y < 0.0 { 0.0 } else { *y }));
         }
     })
     .costs(2 * x.rows * k * n);
@@ -94,6 +95,7 @@ pub fn gradient(cx: &mut Recorder, w: Tensor, x: Tensor, dy: Tensor, from: usize
 }
 
 /// The left side of a product: the steps from row to row, and from term to term.
+#[derive(Clone, Copy)]
 pub struct Left<'a> {
     pub values: &'a [f32],
     pub row: usize,
@@ -101,6 +103,7 @@ pub struct Left<'a> {
 }
 
 /// The right side: rows with a step from one to the next, or [`packed`] without one.
+#[derive(Clone, Copy)]
 pub struct Right<'a> {
     pub values: &'a [f32],
     pub terms: usize,

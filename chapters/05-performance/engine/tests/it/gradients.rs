@@ -134,7 +134,7 @@ fn convolutions_and_pools() {
 /// What a transformer is made of, in sizes that are vectors and some that are not.
 #[test]
 fn patches_position_norm_attention_residual_and_mean() {
-    for (image, patch, heads, width) in [(6, 2, 3, 12), (8, 2, 2, 32), (4, 1, 1, 10)] {
+    for (image, patch, heads, width) in [(6, 2, 3, 12), (8, 2, 4, 64), (4, 1, 1, 10)] {
         let (pixels, tokens) = (image * image, image * image / patch / patch);
         let layer = |p: &mut Params, name: &str, sides: [usize; 2]| {
             Dense::straight(p, name, sides[0], sides[1]).near()
