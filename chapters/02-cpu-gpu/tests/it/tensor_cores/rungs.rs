@@ -20,9 +20,9 @@ fn every_choice_of_tiles_fits_the_kernel_and_the_gpu() {
         CudaTiles::ALL.map(CudaTiles::name).into_iter().collect();
     assert_eq!(names.len(), CudaTiles::ALL.len());
     // A page quotes some by their names.
-    let page = include_str!("../../../../../book/src/02-cpu-gpu/tensor-cores.md");
-    let quoted: Vec<_> =
-        page.split("rung=async_copy").filter_map(|s| s.split_once("tiles=")).collect();
+    let page = include_str!("../../../../../book/src/02-cpu-gpu/wide-loads.md");
+    let quotes = page.split("rung=async_copy").filter_map(|rest| rest.split('}').next());
+    let quoted: Vec<_> = quotes.filter_map(|quote| quote.split_once("tiles=")).collect();
     assert!(!quoted.is_empty());
     for (_, rest) in quoted {
         let name = rest.split([' ', '}']).next().unwrap();
