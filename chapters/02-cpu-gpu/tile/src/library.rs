@@ -3,7 +3,10 @@
 
 use crate::{
     attention::attention as attention_kernels,
+    attention_dq::attention_dq,
     catalog::{Element, Kernel},
+    epilogue::epilogue,
+    product_tn::product_tn,
     products::products,
     rows::rows,
 };
@@ -17,6 +20,7 @@ use cutile::{
     },
     cuda_core::{DriverError, Stream},
     cutile_compiler::{
+        ast::{Module, SpanBase, syn},
         cuda_tile_runtime_utils::{TileirasOptions, run_tileiras},
         hints::CompileOptions,
         specialization::compute_spec,
@@ -123,6 +127,20 @@ fn on_a_deep_stack<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T
     })
 }
 
+/// A module in the text of a file, as the macro would keep it.
+fn parsed(name: &'static str, text: &str) -> Result<Module> {
+    let items = syn::parse_file(text).map_err(said)?.items;
+    let module = items.into_iter().find_map(|item| match item {
+        syn::Item::Mod(module) if module.ident == name => Some(module),
+        _ => None,
+    });
+    let module = module.ok_or_else(|| format!("there is no module `{name}`"))?;
+    let mut module =
+        Module::with_span_base(name, module, SpanBase::new("exercise.rs".to_owned(), 1, 0));
+    module.set_absolute_path(format!("exercise::{name}"));
+    Ok(module)
+}
+
 /// The first half of the way to machine code.
 fn front(kernel: &Kernel, target: &str, options: CompileOptions) -> Result<CompileArtifacts> {
     let known = kernel.arguments.iter().map(|tensor| {
@@ -141,11 +159,16 @@ fn front(kernel: &Kernel, target: &str, options: CompileOptions) -> Result<Compi
     let known: Vec<_> = known.collect();
     let strides: Vec<(&str, &[i32])> = known.iter().map(|(n, s, _)| (*n, &s[..])).collect();
     let bits: Vec<_> = known.iter().map(|(n, _, b)| (*n, b.clone())).collect();
+    let read = kernel.text.as_deref().map(|text| parsed(kernel.module, text)).transpose()?;
     let module = match kernel.module {
         "products" => products::__module_ast_self,
+        "product_tn" => product_tn::__module_ast_self,
+        "epilogue" => epilogue::__module_ast_self,
         "rows" => rows::__module_ast_self,
-        _ => attention_kernels::__module_ast_self,
+        "attention" => attention_kernels::__module_ast_self,
+        _ => attention_dq::__module_ast_self,
     };
+    let module = move || read.clone().unwrap_or_else(module);
     KernelCompiler::new(module, kernel.module, kernel.name)
         .generics(kernel.generics.clone())
         .strides(&strides)
@@ -288,7 +311,7 @@ pub fn product<E: DType>(
     match kernel.name {
         "product" => to.go(kernel, products::product(c, a, b)),
         "product_nt" => to.go(kernel, products::product_nt(c, a, b)),
-        "product_tn" => to.go(kernel, products::product_tn(c, a, b)),
+        "product_tn" => to.go(kernel, product_tn::product_tn(c, a, b)),
         _ => to.go(kernel, products::product_tt(c, a, b)),
     }
 }
@@ -320,7 +343,7 @@ pub fn launch(
             let (mut y, mut before) = (short_out(0)?, short_out(1)?);
             to.go(
                 kernel,
-                products::linear(
+                epilogue::linear(
                     split::<2, _>(&mut y, kernel, 0),
                     split::<2, _>(&mut before, kernel, 1),
                     &short(0)?,
@@ -428,7 +451,7 @@ pub fn launch(
             let mut dq = short_out(0)?;
             to.go(
                 kernel,
-                attention_kernels::attention_dq(
+                attention_dq::attention_dq(
                     split::<3, _>(&mut dq, kernel, 0),
                     &short(0)?,
                     &short(1)?,

@@ -2,12 +2,12 @@
 //!
 //! `tile --help` says how.
 
-use std::{process::ExitCode, thread};
+use std::{fs, process::ExitCode, thread};
 use tile::{
     catalog::Kernel,
     check,
     code::Code,
-    interpreter,
+    exercise, interpreter,
     library::{self, Card, HINTS, Hints, STACK},
     turns,
 };
@@ -17,6 +17,7 @@ const USAGE: &str = "Usage:
   tile hints TARGET KERNEL [ARGUMENT…]      one kernel with other tiles, and with other hints
   tile run                                  with a card: every kernel against f64, odd sizes too
   tile run interpreted [TARGET]             the same without one: an interpreter runs what was compiled
+  tile exercise NAME FILE                   the kernel of an exercise, out of its file, against f64
   tile turns PRODUCT ELEMENT N              with a card, for a race of another program: each line of the input
                                             is a number of products, and is answered by the seconds of one
 
@@ -101,6 +102,17 @@ fn run(words: &[&str]) -> Result<(), String> {
     })
 }
 
+fn judged(words: &[String]) -> Result<(), String> {
+    let [name, file] = words else { return Err(USAGE.to_owned()) };
+    let text = fs::read_to_string(file).map_err(|why| format!("{file}: {why}"))?;
+    let kernel = exercise::judge(name, &text)?;
+    println!("right, for sizes that fit no tile as well; on an H100 it becomes");
+    heading();
+    let (target, tile) = (exercise::TARGET, kernel.generics.join(" "));
+    println!("{target:<6} {tile:<24} {}", row(target, &kernel, HINTS)?);
+    Ok(())
+}
+
 fn turns(words: &[String]) -> Result<(), String> {
     let [name, element, n] = words else { return Err(USAGE.to_owned()) };
     let n = n.parse().map_err(|_| format!("`{n}` is no size"))?;
@@ -113,6 +125,7 @@ fn main() -> ExitCode {
         Some(("code", words)) => code(words),
         Some(("hints", words)) => hints(words),
         Some(("run", words)) => run(&words.iter().map(String::as_str).collect::<Vec<_>>()),
+        Some(("exercise", words)) => judged(words),
         Some(("turns", words)) => turns(words),
         Some(("--help" | "-h", _)) => {
             println!("{USAGE}");
