@@ -103,8 +103,12 @@ fn prepared(program: impl AsRef<OsStr>) -> Command {
     if env::var_os("XDG_RUNTIME_DIR").is_none() {
         command.env("XDG_RUNTIME_DIR", env::temp_dir()); // or Vulkan complains, of windows that nobody opens
     }
+    // Without a compiler, kernels that were compiled elsewhere.
+    let cubins = InRust::Tile.folder().join("target/cubins");
     if let Some(toolkit) = lab::toolkit::of_tiles() {
         command.env("CUDA_TOOLKIT_PATH", toolkit);
+    } else if cubins.is_dir() {
+        command.env("CUTILE_TILEIRAS_PATH", cubins.join("tileiras")).env("TILE_CUBINS", cubins);
     }
     command
 }

@@ -11,7 +11,7 @@ use crate::{
     rows::rows,
 };
 use cutile::{
-    compile_api::{CompileArtifacts, KernelCompiler},
+    compile_api::KernelCompiler,
     cuda_async::{
         cuda_graph::{CudaGraph, Scope},
         device_operation::GraphNode,
@@ -21,15 +21,18 @@ use cutile::{
     cuda_core::{DriverError, Stream},
     cutile_compiler::{
         ast::{Module, SpanBase, syn},
-        cuda_tile_runtime_utils::{TileirasOptions, run_tileiras},
+        cuda_tile_runtime_utils::{
+            TileirasOptions, compile_bytecode_cached, selected_bytecode_version, tileiras_binary,
+        },
         hints::CompileOptions,
+        jit_cache::{self, FileSystemJitStore},
         specialization::compute_spec,
     },
     prelude::*,
     tensor::PartitionMut,
     tile_kernel::validate_launch_checks,
 };
-use std::thread;
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command, thread};
 
 pub use cutile::{half::bf16, prelude::DType};
 
@@ -90,9 +93,12 @@ pub fn compile(kernel: &Kernel, target: &str, hints: Hints) -> Result<Compiled> 
     on_a_deep_stack(move || {
         let options = options(hints);
         let flags = TileirasOptions::from_compile_options(&options);
-        let artifacts = front(kernel, target, options)?;
+        let version = selected_bytecode_version().map_err(said)?;
+        let compiler = front(kernel, target, options)?.bytecode_version(version);
+        let artifacts = compiler.compile().map_err(said)?;
         let bytecode = artifacts.bytecode().map_err(said)?;
-        let cubin = run_tileiras(&bytecode, target, &flags).map_err(said)?;
+        let (cubin, _) =
+            compile_bytecode_cached(&bytecode, version, target, &flags).map_err(said)?;
         let counts = artifacts.check_counts();
         Ok(Compiled {
             cubin,
@@ -109,8 +115,11 @@ pub fn compile(kernel: &Kernel, target: &str, hints: Hints) -> Result<Compiled> 
 /// # Errors
 /// What the compiler says.
 pub fn tile_ir(kernel: &Kernel, target: &str) -> Result<String> {
-    on_a_deep_stack(move || Ok(front(kernel, target, options(HINTS))?.ir_text()))
-        .map_err(|why| format!("{kernel} for {target}: {why}"))
+    on_a_deep_stack(move || {
+        let compiler = front(kernel, target, options(HINTS))?;
+        Ok(compiler.compile().map_err(said)?.ir_text())
+    })
+    .map_err(|why| format!("{kernel} for {target}: {why}"))
 }
 
 fn said(why: impl std::fmt::Display) -> String {
@@ -142,7 +151,11 @@ fn parsed(name: &'static str, text: &str) -> Result<Module> {
 }
 
 /// The first half of the way to machine code.
-fn front(kernel: &Kernel, target: &str, options: CompileOptions) -> Result<CompileArtifacts> {
+fn front(
+    kernel: &Kernel,
+    target: &str,
+    options: CompileOptions,
+) -> Result<KernelCompiler<impl Fn() -> Module>> {
     let known = kernel.arguments.iter().map(|tensor| {
         let shape: Vec<i32> = tensor.shape.iter().map(|size| *size as i32).collect();
         let mut strides = vec![1; shape.len()];
@@ -169,14 +182,42 @@ fn front(kernel: &Kernel, target: &str, options: CompileOptions) -> Result<Compi
         _ => attention_dq::__module_ast_self,
     };
     let module = move || read.clone().unwrap_or_else(module);
-    KernelCompiler::new(module, kernel.module, kernel.name)
+    Ok(KernelCompiler::new(module, kernel.module, kernel.name)
         .generics(kernel.generics.clone())
         .strides(&strides)
         .spec_args(&bits)
         .target(target)
-        .options(options)
-        .compile()
-        .map_err(said)
+        .options(options))
+}
+
+// ---- Compiled here, run elsewhere -----------------------------------------------------------------------
+
+/// Where kernels are kept that have been compiled, and taken from: a folder.
+///
+/// # Errors
+/// If it can't be made.
+pub fn keep_in(folder: &Path) -> Result<()> {
+    let store = FileSystemJitStore::new(folder).map_err(said)?;
+    jit_cache::enable(Arc::new(store));
+    Ok(())
+}
+
+/// Writes a stand-in for the compiler into such a folder, `tileiras`: it says the versions that a launch asks for, and compiles
+/// nothing.
+///
+/// # Errors
+/// If the compiler itself is not there, or the file can't be written.
+pub fn stand_in(folder: &Path) -> Result<()> {
+    let mut text = "#!/bin/sh\ncase $1 in\n".to_owned();
+    for question in ["--version", "--list-versions"] {
+        let said = Command::new(tileiras_binary()).arg(question).output().map_err(said)?.stdout;
+        let said = String::from_utf8_lossy(&said).replace('\'', "");
+        text += &format!("{question}) echo '{}' ;;\n", said.trim());
+    }
+    text += "*) echo 'tileiras: this kernel was not compiled before' >&2; exit 1 ;;\nesac\n";
+    let file = folder.join("tileiras");
+    fs::write(&file, text).map_err(said)?;
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).map_err(said)
 }
 
 // ---- With a card ---------------------------------------------------------------------------------------
