@@ -201,8 +201,9 @@ pack() {
     [ ! -x "$rust/cube/target/debug/cube" ] || paths+=("$rust/cube/target/debug/cube")
     if [ -x "$rust/tile/target/debug/tile" ]; then
         rm -rf "$rust/tile/target/cubins"
-        "$rust/tile/target/debug/tile" cubins "$rust/tile/target/cubins" "${HARVEST_TARGET:-sm_90}" ||
-            fail 'the kernels in Rust do not compile; tools/cuda/toolkit.sh --tile gets their compiler'
+        CUDA_TOOLKIT_PATH=${CUDA_TOOLKIT_PATH:-$HOME/.cache/throughput/cuda/13.5/nvidia/cu13} \
+            "$rust/tile/target/debug/tile" cubins "$rust/tile/target/cubins" "${HARVEST_TARGET:-sm_90}" ||
+            fail 'the kernels in Rust do not compile; tools/cuda/toolkit.sh DIR --tile gets their compiler'
         paths+=("$rust/tile/target/debug/tile" "$rust/tile/target/cubins")
     fi
     tar -cJPhf "$dir/paths.tar.xz" "${paths[@]}" || fail 'the headers of dfdx are not there'
