@@ -3,8 +3,8 @@
 //!
 //! [`products`], [`rows`] and [`attention`] are the kernels of a training step. [`catalog`] knows their tensors, [`library`]
 //! compiles and launches them, [`code`] reads the machine code, [`interpreter`] runs them without a card. [`reference`]
-//! computes the same in `f64`, [`check`] compares, and [`turns`] times on a machine with a card. Three kernels are solutions
-//! of exercises, and stand with them; [`exercise`] judges a reader's.
+//! computes the same in `f64`, [`check`] compares, and [`turns`] times on a machine with a card, which may lack the compiler
+//! ([`kept`]). Three kernels are solutions of exercises, and stand with them; [`exercise`] judges a reader's.
 
 // A reader's kernel is a crate of its own, and names the functions of this one as they do here.
 extern crate self as tile;
@@ -15,6 +15,7 @@ pub mod check;
 pub mod code;
 pub mod exercise;
 pub mod interpreter;
+pub mod kept;
 pub mod library;
 pub mod products;
 pub mod reference;

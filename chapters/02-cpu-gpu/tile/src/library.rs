@@ -22,7 +22,7 @@ use cutile::{
     cutile_compiler::{
         ast::{Module, SpanBase, syn},
         cuda_tile_runtime_utils::{
-            TileirasOptions, compile_bytecode_cached, selected_bytecode_version, tileiras_binary,
+            TileirasOptions, compile_bytecode_cached, selected_bytecode_version,
         },
         hints::CompileOptions,
         jit_cache::{self, FileSystemJitStore},
@@ -32,7 +32,7 @@ use cutile::{
     tensor::PartitionMut,
     tile_kernel::validate_launch_checks,
 };
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command, thread};
+use std::{path::Path, thread};
 
 pub use cutile::{half::bf16, prelude::DType};
 
@@ -190,8 +190,6 @@ fn front(
         .options(options))
 }
 
-// ---- Compiled here, run elsewhere -----------------------------------------------------------------------
-
 /// Where kernels are kept that have been compiled, and taken from: a folder.
 ///
 /// # Errors
@@ -200,24 +198,6 @@ pub fn keep_in(folder: &Path) -> Result<()> {
     let store = FileSystemJitStore::new(folder).map_err(said)?;
     jit_cache::enable(Arc::new(store));
     Ok(())
-}
-
-/// Writes a stand-in for the compiler into such a folder, `tileiras`: it says the versions that a launch asks for, and compiles
-/// nothing.
-///
-/// # Errors
-/// If the compiler itself is not there, or the file can't be written.
-pub fn stand_in(folder: &Path) -> Result<()> {
-    let mut text = "#!/bin/sh\ncase $1 in\n".to_owned();
-    for question in ["--version", "--list-versions"] {
-        let said = Command::new(tileiras_binary()).arg(question).output().map_err(said)?.stdout;
-        let said = String::from_utf8_lossy(&said).replace('\'', "");
-        text += &format!("{question}) echo '{}' ;;\n", said.trim());
-    }
-    text += "*) echo 'tileiras: this kernel was not compiled before' >&2; exit 1 ;;\nesac\n";
-    let file = folder.join("tileiras");
-    fs::write(&file, text).map_err(said)?;
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).map_err(said)
 }
 
 // ---- With a card ---------------------------------------------------------------------------------------

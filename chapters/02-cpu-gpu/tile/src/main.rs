@@ -7,7 +7,7 @@ use tile::{
     catalog::Kernel,
     check,
     code::Code,
-    exercise, interpreter,
+    exercise, interpreter, kept,
     library::{self, Card, HINTS, Hints, STACK},
     turns,
 };
@@ -116,7 +116,7 @@ fn cubins(words: &[String]) -> Result<(), String> {
         library::compile(kernel, target, HINTS)?;
         interpreter::launch(kernel, target, inputs, scalar)
     })?;
-    library::stand_in(folder)
+    kept::stand_in(folder)
 }
 
 fn judged(words: &[String]) -> Result<(), String> {

@@ -6,7 +6,7 @@ use std::{
     path::Path,
     process::{self, Command, Output},
 };
-use tile::library::stand_in;
+use tile::kept::stand_in;
 
 fn output(command: &mut Command) -> (Output, String) {
     let output = command.output().unwrap();
