@@ -2,9 +2,10 @@
 
 use crate::course;
 use anyhow::{Result, bail};
-use bookbinder::exercises::{self, Checker, Exercise, Outcome, readme::Readme};
+use bookbinder::exercises::{self, Checker, Exercise, Outcome, Tried, readme::Readme};
 use clap::Args;
 use lab::{
+    check::LACKING,
     out::{put, say},
     progress::Progress,
 };
@@ -119,6 +120,9 @@ impl<'a> Session<'a> {
         if let [one] = self.selected[..] {
             let outcome = self.outcome(one)?;
             Self::report(one, &outcome);
+            if let Outcome::Lacking(_) = outcome {
+                bail!("{} was not judged", one.id());
+            }
             if !outcome.is_solved() {
                 self.advise(one);
                 bail!("{} is not solved yet", one.id());
@@ -132,6 +136,14 @@ impl<'a> Session<'a> {
             let outcome = self.outcome(exercise)?;
             if outcome.is_solved() {
                 say(&format!("Solved: {} ({}).", exercise.readme.title, exercise.id()));
+                continue;
+            }
+            if let Outcome::Lacking(why) = &outcome {
+                say(&format!(
+                    "Passed over: {} ({}), since {why}.",
+                    exercise.readme.title,
+                    exercise.id()
+                ));
                 continue;
             }
             say("");
@@ -218,6 +230,7 @@ impl<'a> Session<'a> {
                     say(&format!("- {test}\n{}", indented(message)));
                 }
             }
+            Outcome::Lacking(why) => say(&format!("{LACKING}{why}.")),
             Outcome::Endless => {
                 say("Not yet: the test does not end. Is there an endless loop?");
             }
@@ -236,6 +249,7 @@ impl<'a> Session<'a> {
 
     /// Follows the reader from one exercise to the next; the first is shown even if it is solved, where it was `named`.
     fn watch(&self, named: bool) -> Result<()> {
+        let mut all = true;
         for (at, &exercise) in self.selected.iter().enumerate() {
             let solved = |note: &dyn Fn(&str)| self.checker.state(exercise, note);
             if !(named && at == 0) && waiting(&exercise.id(), solved)? {
@@ -257,6 +271,10 @@ impl<'a> Session<'a> {
                     outcome => outcome?,
                 };
                 Self::report(exercise, &outcome);
+                if let Outcome::Lacking(_) = outcome {
+                    all = false;
+                    break;
+                }
                 if outcome.is_solved() {
                     break;
                 }
@@ -264,18 +282,26 @@ impl<'a> Session<'a> {
                 seen = Some(text);
             }
         }
-        say("\nAll of these exercises are solved.");
+        if all {
+            say("\nAll of these exercises are solved.");
+        }
         Ok(())
     }
 
     fn verify(&self) -> Result<()> {
-        let mut wrong = Vec::new();
+        let (mut wrong, mut passed_over) = (Vec::new(), 0);
         let began = Instant::now();
         waiting("exercises", |note| {
             self.checker.verify(&self.selected, note, &mut |exercise, verified| match verified {
-                Ok(true) => say(&format!("{}: fails unsolved, passes solved", exercise.id())),
-                Ok(false) => {
+                Ok(Tried::Both) => {
+                    say(&format!("{}: fails unsolved, passes solved", exercise.id()));
+                }
+                Ok(Tried::Solution) => {
                     say(&format!("{}: passes solved; your own file is not judged", exercise.id()));
+                }
+                Ok(Tried::Neither(why)) => {
+                    say(&format!("{}: passed over, since {why}", exercise.id()));
+                    passed_over += 1;
                 }
                 Err(error) => {
                     say(&format!("{}: {error:#}", exercise.id()));
@@ -287,7 +313,8 @@ impl<'a> Session<'a> {
             bail!("these exercises are not in order, see above: {}", wrong.join(", "));
         }
         let seconds = began.elapsed().as_secs_f64();
-        say(&format!("{} exercises are in order ({seconds:.1} s).", self.selected.len()));
+        let judged = self.selected.len() - passed_over;
+        say(&format!("{judged} exercises are in order ({seconds:.1} s)."));
         Ok(())
     }
 }

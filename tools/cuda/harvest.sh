@@ -34,19 +34,20 @@ most=${HARVEST_MOST:-60}
 steps() {
     local two=chapters/02-cpu-gpu four=chapters/04-training five=chapters/05-performance six=chapters/06-mixed-precision
     local seven=chapters/07-multi-gpu nine=chapters/09-language-model model
+    local rust="$two/tile/src $two/cube/src $two/src/in_rust.rs"
     local products="$two/kernels $two/src/tensor_cores $two/src/ladder.rs $two/src/gpu"
     local dfdx="$four/src/learning $four/src/models"
 
     step machine 5 - bash -c 'nvidia-smi -q || echo "skipped: no nvidia-smi"'
     step starts 5 - bash -c starts
-    tests right-on-a-gpu 40 "$products $two/src/verify.rs $two/tests/it" cpu_gpu-it there_is_a_gpu
+    tests right-on-a-gpu 60 "$products $rust $two/src/verify.rs $two/tests/it" cpu_gpu-it there_is_a_gpu
     tests tests-performance 20 "$five/kernels $five/src/gpu $five/tests/it/gpu" performance-it gpu::
     tests tests-language_model 15 "$nine/kernels $nine/src/gpu $nine/tests/it/gpu" language_model-it gpu::
     tests tests-ladder 20 "$products $two/tests/it" cpu_gpu-it ladder:: lu_device::
     tests tests-cpu_gpu 25 "$two/kernels $two/src $two/tests/it" cpu_gpu-it gpu:: verify:: wrong:: truck:: experiments::lu:: figures::lu:: --skip on_a_gpu
     tests nccl 10 "$seven/src/comm $seven/tests/it/comm" multi_gpu-it on_a_gpu
 
-    measure cpu_gpu.ladder 110 "$products $two/src/measured/experiments/ladder.rs"
+    measure cpu_gpu.ladder 110 "$products $rust $two/src/measured/experiments/ladder.rs"
     measure performance.gpu.pytorch 45 "$five/peers/pytorch_gpu.py $five/src/measured/experiments/pytorch.rs" --peers
     measure performance.gpu.models 140 "$five/peers/pytorch_models.py $five/src/measured/experiments/pytorch.rs $dfdx" --peers
     measure language_model.gpu 95 "$nine/kernels $nine/src/gpu $nine/peers/pytorch_gpt.py $nine/src/measured/experiments/gpu.rs" --peers
@@ -165,7 +166,8 @@ ledger_of() { if [ -s "$dir/ledgers/$1" ]; then echo "$dir/ledgers/$1"; else ech
 
 # pack DIR: builds the command with the feature `cuda`, and the tests that run on a GPU. HARVEST_DEFAULT_ONLY=1 leaves the
 # feature out: that needs no library of CUDA but the driver and NVRTC. HARVEST_NO_TESTS=1 leaves the tests out, HARVEST_MOST is
-# the most that may be carried, in megabytes. MNIST_DIR is carried too, if it is set.
+# the most that may be carried, in megabytes. MNIST_DIR is carried too, if it is set, and the kernels in Rust, if they are
+# built, for the generation HARVEST_TARGET (sm_90).
 pack() {
     [ $# -eq 1 ] || { usage >&2; exit 2; }
     mkdir -p "$1/tests" || fail "can't write to $1"
@@ -194,6 +196,16 @@ pack() {
     local paths=("$PWD"/chapters/*/peers/*.py)
     [ ${#features[@]} -eq 0 ] || paths+=("$CUDA_PATH"/include/cuda_fp16.{h,hpp} "$CUDA_PATH"/include/nv
         "$(cd "$target" && pwd)"/debug/build/dfdx-*/out/*.cuh)
+    # Those that are built of the crates written in Rust, and for the one whose compiler is not carried what it would compile.
+    local rust=$PWD/chapters/02-cpu-gpu
+    [ ! -x "$rust/cube/target/debug/cube" ] || paths+=("$rust/cube/target/debug/cube")
+    if [ -x "$rust/tile/target/debug/tile" ]; then
+        rm -rf "$rust/tile/target/cubins"
+        CUDA_TOOLKIT_PATH=${CUDA_TOOLKIT_PATH:-$HOME/.cache/throughput/cuda/13.5/nvidia/cu13} \
+            "$rust/tile/target/debug/tile" cubins "$rust/tile/target/cubins" "${HARVEST_TARGET:-sm_90}" ||
+            fail 'the kernels in Rust do not compile; tools/cuda/toolkit.sh DIR --tile gets their compiler'
+        paths+=("$rust/tile/target/debug/tile" "$rust/tile/target/cubins")
+    fi
     tar -cJPhf "$dir/paths.tar.xz" "${paths[@]}" || fail 'the headers of dfdx are not there'
     reader=hashes state='' budget='' machine='' steps >"$dir/hashes" || exit 1
     local ledger

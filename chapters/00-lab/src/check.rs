@@ -207,6 +207,18 @@ pub fn yours_over(results: &Results, ours: &str, more: &str) -> Result<String> {
     Ok(format!("{:.2} ({low:.2} to {high:.2}; yours {yours}, ours {theirs}{more})", ratio.median()))
 }
 
+/// With what [`lacking`] begins.
+pub const LACKING: &str = "this can't be judged here: ";
+
+/// What an exercise's test says where the machine lacks what it needs, so that no answer is right or wrong.
+///
+/// # Panics
+/// Always, with the reason.
+#[track_caller]
+pub fn lacking(why: impl Display) -> ! {
+    panic!("{LACKING}{why}")
+}
+
 /// What must be there.
 ///
 /// # Panics

@@ -3,12 +3,13 @@
 //! They take minutes to build, and `tile` takes a toolkit that nothing else needs: so nothing builds them unasked.
 
 use crate::{Error, Result};
+use lab::check::lacking;
 use std::{
     env,
     ffi::OsStr,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio},
 };
 
 lab::named! {
@@ -51,14 +52,47 @@ impl InRust {
 
     /// What rustc says of a program in the folder `wrong` of the crate.
     pub fn rustc_says(self, program: &str) -> String {
-        if let Err(why) = self.command(&[]) {
-            return why.to_string();
+        match self.command(&[]) {
+            Err(why) => why.to_string(),
+            Ok(_) => {
+                printed(self.cargo(&["check", "--quiet", "--package", "wrong", "--bin", program]))
+            }
         }
+    }
+
+    fn cargo(self, words: &[&str]) -> Command {
         let mut cargo = prepared(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args(words).current_dir(self.folder());
         cargo
-            .args(["check", "--quiet", "--package", "wrong", "--bin", program])
-            .current_dir(self.folder());
-        printed(cargo)
+    }
+}
+
+/// Judges an exercise's kernel of the crate `tile`, the reader's or the solution: first rustc does, then the crate's
+/// interpreter holds it to `f64`.
+///
+/// # Panics
+/// If it is wrong, and how. Without the crate, or its toolkit, it can't be judged: see [`lacking`].
+#[track_caller]
+pub fn judge(exercise: &str, solution: bool) {
+    if let Err(why) = InRust::Tile.command(&[]) {
+        lacking(why);
+    }
+    if lab::toolkit::of_tiles().is_none() {
+        lacking(
+            "NVIDIA's toolkit 13.5 is not there; chapters/02-cpu-gpu/tile/README.md says how to get it",
+        );
+    }
+    let file =
+        format!("../exercises/{exercise}/{}.rs", if solution { "solution" } else { "exercise" });
+    // The solution is a module of the crate.
+    let compiled = ["build", "--quiet", "--package", "exercises", "--features", exercise];
+    let run = ["run", "--quiet", "--", "exercise", exercise, &file];
+    for words in [&compiled[..], &run].into_iter().skip(usize::from(solution)) {
+        let done = InRust::Tile.cargo(words).output();
+        let right = done.as_ref().is_ok_and(|done| done.status.success());
+        let said = both(done);
+        assert!(right, "{said}");
+        println!("{said}");
     }
 }
 
@@ -69,15 +103,24 @@ fn prepared(program: impl AsRef<OsStr>) -> Command {
     if env::var_os("XDG_RUNTIME_DIR").is_none() {
         command.env("XDG_RUNTIME_DIR", env::temp_dir()); // or Vulkan complains, of windows that nobody opens
     }
+    // Without a compiler, kernels that were compiled elsewhere.
+    let cubins = InRust::Tile.folder().join("target/cubins");
     if let Some(toolkit) = lab::toolkit::of_tiles() {
         command.env("CUDA_TOOLKIT_PATH", toolkit);
+    } else if cubins.is_dir() {
+        command.env("CUTILE_TILEIRAS_PATH", cubins.join("tileiras")).env("TILE_CUBINS", cubins);
     }
     command
 }
 
-/// Both streams of a command that ends.
+/// What a command prints that ends.
 fn printed(mut command: Command) -> String {
-    match command.output() {
+    both(command.output())
+}
+
+/// Both streams.
+fn both(done: io::Result<Output>) -> String {
+    match done {
         Ok(output) => {
             let text = [output.stdout, output.stderr].concat();
             String::from_utf8_lossy(&text).trim_end().to_owned()

@@ -29,7 +29,7 @@ mod outcome;
 pub mod readme;
 pub mod stub;
 
-pub use checker::Checker;
+pub use checker::{Checker, Tried};
 pub use exercise::Exercise;
 pub(crate) use find::folders;
 pub use find::{all, progress, select};

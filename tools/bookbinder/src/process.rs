@@ -26,7 +26,8 @@ pub fn target(root: &Path) -> PathBuf {
     let told = answer(Duration::from_secs(10), &mut asked);
     let told: Option<Value> = told.and_then(|told| serde_json::from_str(&told).ok());
     let folder = told.as_ref().and_then(|told| told["target_directory"].as_str());
-    folder.map_or_else(|| root.join("target"), PathBuf::from)
+    let asked_for = || env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+    folder.map_or_else(asked_for, PathBuf::from)
 }
 
 /// Where a line was printed.

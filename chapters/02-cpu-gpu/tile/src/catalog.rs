@@ -15,6 +15,7 @@ pub enum Element {
 }
 
 /// A tensor that a kernel takes.
+#[derive(Clone)]
 pub struct Argument {
     /// The parameter's name in the kernel.
     pub name: &'static str,
@@ -27,6 +28,7 @@ pub struct Argument {
 }
 
 /// A kernel for tensors of certain sizes.
+#[derive(Clone)]
 pub struct Kernel {
     /// The module that it stands in.
     pub module: &'static str,
@@ -36,6 +38,8 @@ pub struct Kernel {
     pub generics: Vec<String>,
     /// Its tensors, in their order.
     pub arguments: Vec<Argument>,
+    /// The text of its file, if it is a reader's and not this crate's.
+    pub text: Option<String>,
 }
 
 /// What is compiled and counted when nothing else is asked for: kernels with
@@ -111,7 +115,8 @@ impl Kernel {
                 let (element, tile) = (element()?, [number(1)?, number(2)?]);
                 number(3)?;
                 let c = output("c", &[m, n], Element::F32, &tile);
-                ("products", name, 4, vec![c, input("a", &a, element), input("b", &b, element)])
+                let module = if name == "product_tn" { name } else { "products" };
+                (module, name, 4, vec![c, input("a", &a, element), input("b", &b, element)])
             }
             "linear" => {
                 let (tile, _, _) = ([number(0)?, number(1)?], number(2)?, number(3)?);
@@ -122,7 +127,7 @@ impl Kernel {
                     input("w", &[n, k], Element::Bf16),
                     input("bias", &[n], Element::Bf16),
                 ];
-                ("products", "linear", 4, outputs.into_iter().chain(inputs).collect())
+                ("epilogue", "linear", 4, outputs.into_iter().chain(inputs).collect())
             }
             "cross_entropy" => {
                 let (height, _, columns) = (number(0)?, number(1)?, number(2)?);
@@ -184,17 +189,18 @@ impl Kernel {
             "attention_dkdv" | "attention_dq" => {
                 let (height, width, d) = (number(0)?, number(1)?, number(2)?);
                 let gradient = |name, rows| output(name, &[m, n, d], Element::Bf16, &[1, rows, d]);
-                let (name, mut arguments) = if name == "attention_dq" {
-                    ("attention_dq", vec![gradient("dq", height)])
+                let (module, name, mut arguments) = if name == "attention_dq" {
+                    ("attention_dq", "attention_dq", vec![gradient("dq", height)])
                 } else {
-                    ("attention_dkdv", vec![gradient("dk", width), gradient("dv", width)])
+                    let gradients = vec![gradient("dk", width), gradient("dv", width)];
+                    ("attention", "attention_dkdv", gradients)
                 };
                 arguments.extend(
                     ["q", "k", "v", "dout"].map(|name| input(name, &[m, n, d], Element::Bf16)),
                 );
                 arguments
                     .extend(["log_sums", "dots"].map(|name| input(name, &[m, n], Element::F32)));
-                ("attention", name, 3, arguments)
+                (module, name, 3, arguments)
             }
             _ => {
                 let mut names: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
@@ -207,7 +213,7 @@ impl Kernel {
             return Err(format!("{name} takes {count} arguments, not {}", generics.len()));
         }
         let generics = generics.iter().map(|word| (*word).to_owned()).collect();
-        Ok(Self { module, name, generics, arguments })
+        Ok(Self { module, name, generics, arguments, text: None })
     }
 
     /// All kernels with the tiles for a generation, for tensors that are `size` long in every direction, attention with

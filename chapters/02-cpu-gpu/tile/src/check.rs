@@ -18,7 +18,7 @@ pub fn numbers(count: usize, seed: u64) -> Vec<f32> {
     std::iter::repeat_with(next).take(count).collect()
 }
 
-fn wide(values: &[f32]) -> Vec<f64> {
+pub(crate) fn wide(values: &[f32]) -> Vec<f64> {
     values.iter().map(|value| f64::from(*value)).collect()
 }
 
@@ -88,22 +88,28 @@ impl<'m> Checker<'m> {
     /// # Errors
     /// As all of these: if a number is wrong, or a launch fails.
     pub fn products(&mut self, sizes: [usize; 3]) -> Result<()> {
-        let [m, n, k] = sizes;
         let layouts = [
             ("product", [false, false]),
             ("product_nt", [false, true]),
             ("product_tn", [true, false]),
             ("product_tt", [true, true]),
         ];
-        for (name, turned) in layouts {
-            for element in ["f32", "bf16"] {
-                let tile = tile_for(self.target, element).map(|size| size.to_string());
-                let kernel = Kernel::new(name, &[element, &tile[0], &tile[1], &tile[2]], sizes)?;
-                let inputs = [self.random(m * k), self.random(k * n)];
-                let [a, b] = inputs.each_ref().map(|input| wide(input));
-                let right = reference::product(&a, &b, sizes, turned);
-                self.compare(&kernel, &inputs, None, &[&right])?;
-            }
+        layouts.into_iter().try_for_each(|(name, turned)| self.product(name, turned, sizes))
+    }
+
+    /// One layout: whether A and B lie transposed.
+    ///
+    /// # Errors
+    /// If a number is wrong.
+    pub fn product(&mut self, name: &str, turned: [bool; 2], sizes: [usize; 3]) -> Result<()> {
+        let [m, n, k] = sizes;
+        for element in ["f32", "bf16"] {
+            let tile = tile_for(self.target, element).map(|size| size.to_string());
+            let kernel = Kernel::new(name, &[element, &tile[0], &tile[1], &tile[2]], sizes)?;
+            let inputs = [self.random(m * k), self.random(k * n)];
+            let [a, b] = inputs.each_ref().map(|input| wide(input));
+            let right = reference::product(&a, &b, sizes, turned);
+            self.compare(&kernel, &inputs, None, &[&right])?;
         }
         Ok(())
     }

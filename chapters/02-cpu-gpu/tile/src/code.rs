@@ -19,7 +19,7 @@ pub struct Code {
 }
 
 /// A program of the toolkit, in its folder if that is known, on the path otherwise.
-fn tool(name: &str) -> PathBuf {
+pub(crate) fn tool(name: &str) -> PathBuf {
     let root = env::var_os("CUDA_TOOLKIT_PATH").map(PathBuf::from);
     let inside = root.map(|root| root.join("bin").join(name)).filter(|path| path.exists());
     inside.unwrap_or_else(|| name.into())

@@ -213,6 +213,9 @@ impl Program<'_> {
         let each = |f: &dyn Fn(&[f64]) -> f64| -> Result<Vec<Value>> {
             let tiles: Vec<_> =
                 operands.iter().map(|name| self.tile(*name)).collect::<Result<_>>()?;
+            if tiles.iter().any(|tile| tile.data.len() != tiles[0].data.len()) {
+                return Err("of tiles that differ in size".to_owned());
+            }
             let at =
                 |at| rounded(f(&tiles.iter().map(|t| t.data[at]).collect::<Vec<_>>()), element);
             whole((0..tiles[0].data.len()).map(at).collect())

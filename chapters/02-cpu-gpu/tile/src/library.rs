@@ -3,12 +3,15 @@
 
 use crate::{
     attention::attention as attention_kernels,
+    attention_dq::attention_dq,
     catalog::{Element, Kernel},
+    epilogue::epilogue,
+    product_tn::product_tn,
     products::products,
     rows::rows,
 };
 use cutile::{
-    compile_api::{CompileArtifacts, KernelCompiler},
+    compile_api::KernelCompiler,
     cuda_async::{
         cuda_graph::{CudaGraph, Scope},
         device_operation::GraphNode,
@@ -17,15 +20,19 @@ use cutile::{
     },
     cuda_core::{DriverError, Stream},
     cutile_compiler::{
-        cuda_tile_runtime_utils::{TileirasOptions, run_tileiras},
+        ast::{Module, SpanBase, syn},
+        cuda_tile_runtime_utils::{
+            TileirasOptions, compile_bytecode_cached, selected_bytecode_version,
+        },
         hints::CompileOptions,
+        jit_cache::{self, FileSystemJitStore},
         specialization::compute_spec,
     },
     prelude::*,
     tensor::PartitionMut,
     tile_kernel::validate_launch_checks,
 };
-use std::thread;
+use std::{path::Path, thread};
 
 pub use cutile::{half::bf16, prelude::DType};
 
@@ -86,9 +93,12 @@ pub fn compile(kernel: &Kernel, target: &str, hints: Hints) -> Result<Compiled> 
     on_a_deep_stack(move || {
         let options = options(hints);
         let flags = TileirasOptions::from_compile_options(&options);
-        let artifacts = front(kernel, target, options)?;
+        let version = selected_bytecode_version().map_err(said)?;
+        let compiler = front(kernel, target, options)?.bytecode_version(version);
+        let artifacts = compiler.compile().map_err(said)?;
         let bytecode = artifacts.bytecode().map_err(said)?;
-        let cubin = run_tileiras(&bytecode, target, &flags).map_err(said)?;
+        let (cubin, _) =
+            compile_bytecode_cached(&bytecode, version, target, &flags).map_err(said)?;
         let counts = artifacts.check_counts();
         Ok(Compiled {
             cubin,
@@ -105,8 +115,11 @@ pub fn compile(kernel: &Kernel, target: &str, hints: Hints) -> Result<Compiled> 
 /// # Errors
 /// What the compiler says.
 pub fn tile_ir(kernel: &Kernel, target: &str) -> Result<String> {
-    on_a_deep_stack(move || Ok(front(kernel, target, options(HINTS))?.ir_text()))
-        .map_err(|why| format!("{kernel} for {target}: {why}"))
+    on_a_deep_stack(move || {
+        let compiler = front(kernel, target, options(HINTS))?;
+        Ok(compiler.compile().map_err(said)?.ir_text())
+    })
+    .map_err(|why| format!("{kernel} for {target}: {why}"))
 }
 
 fn said(why: impl std::fmt::Display) -> String {
@@ -123,8 +136,26 @@ fn on_a_deep_stack<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T
     })
 }
 
+/// A module in the text of a file, as the macro would keep it.
+fn parsed(name: &'static str, text: &str) -> Result<Module> {
+    let items = syn::parse_file(text).map_err(said)?.items;
+    let module = items.into_iter().find_map(|item| match item {
+        syn::Item::Mod(module) if module.ident == name => Some(module),
+        _ => None,
+    });
+    let module = module.ok_or_else(|| format!("there is no module `{name}`"))?;
+    let mut module =
+        Module::with_span_base(name, module, SpanBase::new("exercise.rs".to_owned(), 1, 0));
+    module.set_absolute_path(format!("exercise::{name}"));
+    Ok(module)
+}
+
 /// The first half of the way to machine code.
-fn front(kernel: &Kernel, target: &str, options: CompileOptions) -> Result<CompileArtifacts> {
+fn front(
+    kernel: &Kernel,
+    target: &str,
+    options: CompileOptions,
+) -> Result<KernelCompiler<impl Fn() -> Module>> {
     let known = kernel.arguments.iter().map(|tensor| {
         let shape: Vec<i32> = tensor.shape.iter().map(|size| *size as i32).collect();
         let mut strides = vec![1; shape.len()];
@@ -141,19 +172,32 @@ fn front(kernel: &Kernel, target: &str, options: CompileOptions) -> Result<Compi
     let known: Vec<_> = known.collect();
     let strides: Vec<(&str, &[i32])> = known.iter().map(|(n, s, _)| (*n, &s[..])).collect();
     let bits: Vec<_> = known.iter().map(|(n, _, b)| (*n, b.clone())).collect();
+    let read = kernel.text.as_deref().map(|text| parsed(kernel.module, text)).transpose()?;
     let module = match kernel.module {
         "products" => products::__module_ast_self,
+        "product_tn" => product_tn::__module_ast_self,
+        "epilogue" => epilogue::__module_ast_self,
         "rows" => rows::__module_ast_self,
-        _ => attention_kernels::__module_ast_self,
+        "attention" => attention_kernels::__module_ast_self,
+        _ => attention_dq::__module_ast_self,
     };
-    KernelCompiler::new(module, kernel.module, kernel.name)
+    let module = move || read.clone().unwrap_or_else(module);
+    Ok(KernelCompiler::new(module, kernel.module, kernel.name)
         .generics(kernel.generics.clone())
         .strides(&strides)
         .spec_args(&bits)
         .target(target)
-        .options(options)
-        .compile()
-        .map_err(said)
+        .options(options))
+}
+
+/// Where kernels are kept that have been compiled, and taken from: a folder.
+///
+/// # Errors
+/// If it can't be made.
+pub fn keep_in(folder: &Path) -> Result<()> {
+    let store = FileSystemJitStore::new(folder).map_err(said)?;
+    jit_cache::enable(Arc::new(store));
+    Ok(())
 }
 
 // ---- With a card ---------------------------------------------------------------------------------------
@@ -288,7 +332,7 @@ pub fn product<E: DType>(
     match kernel.name {
         "product" => to.go(kernel, products::product(c, a, b)),
         "product_nt" => to.go(kernel, products::product_nt(c, a, b)),
-        "product_tn" => to.go(kernel, products::product_tn(c, a, b)),
+        "product_tn" => to.go(kernel, product_tn::product_tn(c, a, b)),
         _ => to.go(kernel, products::product_tt(c, a, b)),
     }
 }
@@ -320,7 +364,7 @@ pub fn launch(
             let (mut y, mut before) = (short_out(0)?, short_out(1)?);
             to.go(
                 kernel,
-                products::linear(
+                epilogue::linear(
                     split::<2, _>(&mut y, kernel, 0),
                     split::<2, _>(&mut before, kernel, 1),
                     &short(0)?,
@@ -428,7 +472,7 @@ pub fn launch(
             let mut dq = short_out(0)?;
             to.go(
                 kernel,
-                attention_kernels::attention_dq(
+                attention_dq::attention_dq(
                     split::<3, _>(&mut dq, kernel, 0),
                     &short(0)?,
                     &short(1)?,

@@ -2,12 +2,12 @@
 //!
 //! `tile --help` says how.
 
-use std::{process::ExitCode, thread};
+use std::{env, fs, path::Path, process::ExitCode, thread};
 use tile::{
     catalog::Kernel,
     check,
     code::Code,
-    interpreter,
+    exercise, interpreter, kept,
     library::{self, Card, HINTS, Hints, STACK},
     turns,
 };
@@ -17,6 +17,9 @@ const USAGE: &str = "Usage:
   tile hints TARGET KERNEL [ARGUMENT…]      one kernel with other tiles, and with other hints
   tile run                                  with a card: every kernel against f64, odd sizes too
   tile run interpreted [TARGET]             the same without one: an interpreter runs what was compiled
+  tile cubins FOLDER [TARGET]               compiles what the next two launch, for a card that has no compiler:
+                                            there TILE_CUBINS is the folder and CUTILE_TILEIRAS_PATH its tileiras
+  tile exercise NAME FILE                   the kernel of an exercise, out of its file, against f64
   tile turns PRODUCT ELEMENT N              with a card, for a race of another program: each line of the input
                                             is a number of products, and is answered by the seconds of one
 
@@ -101,6 +104,32 @@ fn run(words: &[&str]) -> Result<(), String> {
     })
 }
 
+/// What `run` and `turns` launch, compiled.
+fn cubins(words: &[String]) -> Result<(), String> {
+    let [folder, rest @ ..] = words else { return Err(USAGE.to_owned()) };
+    let (folder, target) = (Path::new(folder), rest.first().map_or("sm_90", String::as_str));
+    library::keep_in(folder)?;
+    for kernel in Kernel::all(target, 1024) {
+        library::compile(&kernel, target, HINTS)?;
+    }
+    check::all(target, &|kernel, inputs, scalar| {
+        library::compile(kernel, target, HINTS)?;
+        interpreter::launch(kernel, target, inputs, scalar)
+    })?;
+    kept::stand_in(folder)
+}
+
+fn judged(words: &[String]) -> Result<(), String> {
+    let [name, file] = words else { return Err(USAGE.to_owned()) };
+    let text = fs::read_to_string(file).map_err(|why| format!("{file}: {why}"))?;
+    let kernel = exercise::judge(name, &text)?;
+    println!("right, for sizes that fit no tile as well; on an H100 it becomes");
+    heading();
+    let (target, tile) = (exercise::TARGET, kernel.generics.join(" "));
+    println!("{target:<6} {tile:<24} {}", row(target, &kernel, HINTS)?);
+    Ok(())
+}
+
 fn turns(words: &[String]) -> Result<(), String> {
     let [name, element, n] = words else { return Err(USAGE.to_owned()) };
     let n = n.parse().map_err(|_| format!("`{n}` is no size"))?;
@@ -108,11 +137,19 @@ fn turns(words: &[String]) -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<String> = env::args().skip(1).collect();
+    if let Some(folder) = env::var_os("TILE_CUBINS")
+        && let Err(why) = library::keep_in(Path::new(&folder))
+    {
+        eprintln!("{}: {why}", folder.display());
+        return ExitCode::FAILURE;
+    }
     let work = move || match words.split_first().map(|(word, rest)| (word.as_str(), rest)) {
         Some(("code", words)) => code(words),
         Some(("hints", words)) => hints(words),
         Some(("run", words)) => run(&words.iter().map(String::as_str).collect::<Vec<_>>()),
+        Some(("cubins", words)) => cubins(words),
+        Some(("exercise", words)) => judged(words),
         Some(("turns", words)) => turns(words),
         Some(("--help" | "-h", _)) => {
             println!("{USAGE}");

@@ -42,7 +42,7 @@ pub fn product(a: &[f64], b: &[f64], [m, n, k]: [usize; 3], turned: [bool; 2]) -
 }
 
 /// The approximation by `tanh`.
-fn gelu(z: f64) -> f64 {
+pub fn gelu(z: f64) -> f64 {
     0.5 * z * (1.0 + (0.797_884_560_802_865_4 * (z + 0.044715 * z * z * z)).tanh())
 }
 

@@ -121,12 +121,14 @@ impl Checker {
     pub fn check(&self, exercise: &Exercise, note: &dyn Fn(&str)) -> Result<Outcome> {
         let key = key(&self.root, exercise)?;
         let outcome = self.run(exercise, Version::Exercise, note)?;
-        remember(&self.memory, exercise, &key, outcome.is_solved());
+        if !matches!(outcome, Outcome::Lacking(_)) {
+            remember(&self.memory, exercise, &key, outcome.is_solved());
+        }
         Ok(outcome)
     }
 
     /// Proves for exercises that the stub compiles and fails, that the solution passes, and that a page has it. Tells what
-    /// came of each, in their order, and whether the stub was tried: where a reader has written something, it is not judged.
+    /// came of each, in their order, and what was tried.
     ///
     /// All stubs are compiled at once, and all solutions, as long as they compile; where one does not, or the manifest
     /// lacks one, each is compiled alone to find it.
@@ -134,7 +136,7 @@ impl Checker {
         &self,
         exercises: &[&Exercise],
         note: &dyn Fn(&str),
-        tell: &mut dyn FnMut(&Exercise, Result<bool>),
+        tell: &mut dyn FnMut(&Exercise, Result<Tried>),
     ) {
         let built = |version| match build(&self.root, exercises, version, self.colour, note) {
             Ok(Ok(programs)) => programs.into_iter().map(Some).collect(),
@@ -157,12 +159,23 @@ impl Checker {
     }
 }
 
+/// What of an exercise was tried, and in order.
+#[derive(Debug, PartialEq)]
+pub enum Tried {
+    /// The stub, and the solution.
+    Both,
+    /// The solution: a reader has written something in the stub's place, which is not judged.
+    Solution,
+    /// Neither: what the machine lacks.
+    Neither(String),
+}
+
 /// What is wrong with an exercise, whose stub and solution are run by these functions.
 fn in_order(
     exercise: &Exercise,
     run_stub: impl FnOnce() -> Result<Outcome>,
     run_solution: impl FnOnce() -> Result<Outcome>,
-) -> Result<bool> {
+) -> Result<Tried> {
     exercise.in_order()?;
     let untouched = exercise.is_untouched()?;
     if untouched {
@@ -170,11 +183,14 @@ fn in_order(
             Outcome::Failing(_) => {}
             Outcome::Solved(_) => bail!("the stub passes its test"),
             Outcome::Broken(errors) => bail!("the stub does not compile:\n{errors}"),
+            Outcome::Lacking(why) => return Ok(Tried::Neither(why)),
             Outcome::Endless => bail!("the stub's test does not end in {} s", LIMIT.as_secs()),
         }
     }
     match run_solution()? {
-        Outcome::Solved(_) => Ok(untouched),
+        Outcome::Solved(_) if untouched => Ok(Tried::Both),
+        Outcome::Solved(_) => Ok(Tried::Solution),
+        Outcome::Lacking(why) => Ok(Tried::Neither(why)),
         Outcome::Failing(failed) => {
             let failed: Vec<String> =
                 failed.iter().map(|(test, message)| format!("{test}: {message}")).collect();

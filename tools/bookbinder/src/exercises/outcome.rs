@@ -1,5 +1,6 @@
 //! What became of an exercise, read from the reports of its test's functions.
 
+use lab::check::LACKING;
 use std::process::ExitStatus;
 
 /// What became of an exercise.
@@ -13,6 +14,8 @@ pub enum Outcome {
     Failing(Vec<(String, String)>),
     /// Its test did not end in time.
     Endless,
+    /// The machine lacks what its test needs: what, and how to get it.
+    Lacking(String),
 }
 
 impl Outcome {
@@ -50,6 +53,9 @@ pub(super) fn of(results: Vec<(&str, (bool, String))>) -> Outcome {
     if failed.is_empty() {
         let printed = passed.into_iter().map(|(_, (_, text))| text).filter(|text| !text.is_empty());
         return Outcome::Solved(printed.collect::<Vec<_>>().join("\n"));
+    }
+    if let Some(why) = failed.iter().find_map(|(_, (_, text))| text.split_once(LACKING)) {
+        return Outcome::Lacking(why.1.to_owned());
     }
     Outcome::Failing(
         failed.into_iter().map(|(name, (_, text))| (name.replace('_', " "), text)).collect(),

@@ -1,6 +1,6 @@
 //! Exercises: found in the order of the pages, checked with a real cargo, and proved.
 
-use bookbinder::exercises::{self, Checker, Exercise, Outcome};
+use bookbinder::exercises::{self, Checker, Exercise, Outcome, Tried};
 use lab::testing::put;
 use std::{
     fs,
@@ -256,7 +256,7 @@ fn verify_finds_what_is_not_in_order_and_changes_nothing() {
     };
     let verify = |name: &str| together(&[name]).remove(0);
     // At once, as the course's own tests do it; and where one does not compile, the others are told all the same.
-    assert_eq!(together(&["second", "first"]), [Ok(true), Ok(true)]);
+    assert_eq!(together(&["second", "first"]), [Ok(Tried::Both), Ok(Tried::Both)]);
     assert_eq!(fs::read_to_string(file(root.path(), "second")).unwrap(), code("b"));
     let folder = root.path().join("chapters/01-demo/exercises/first");
     let write = |stub: &str, solution: &str| {
@@ -266,7 +266,7 @@ fn verify_finds_what_is_not_in_order_and_changes_nothing() {
     };
     write("a + c", "a + b");
     let told = together(&["second", "first", "third"]);
-    assert_eq!(told[0], Ok(true));
+    assert_eq!(told[0], Ok(Tried::Both));
     let error = told[1].as_ref().unwrap_err();
     assert!(error.contains("the stub does not compile") && error.contains("`c`"), "{error}");
     assert!(told[2].as_ref().unwrap_err().contains("no page"));
@@ -280,8 +280,17 @@ fn verify_finds_what_is_not_in_order_and_changes_nothing() {
 
     // What a reader has written is neither judged nor touched.
     fs::write(file(root.path(), "first"), code("a + c")).unwrap();
-    assert_eq!(together(&["second", "first"]), [Ok(true), Ok(false)]);
+    assert_eq!(together(&["second", "first"]), [Ok(Tried::Both), Ok(Tried::Solution)]);
     assert_eq!(fs::read_to_string(file(root.path(), "first")).unwrap(), code("a + c"));
+
+    // Where a tool is missing, neither is; and it is no solution, and nothing that is remembered.
+    let lacking = format!("panic!(\"{}no tool\")", lab::check::LACKING);
+    write(&lacking, &lacking);
+    assert_eq!(verify("first"), Ok(Tried::Neither("no tool".to_owned())));
+    let outcome = checker.check(named(&all, "first"), &|_| {}).unwrap();
+    assert_eq!(outcome, Outcome::Lacking("no tool".to_owned()));
+    assert_eq!(checker.known(named(&all, "first")).unwrap(), None);
+    write("a", "a + b");
 
     // A chapter that forgot the test in its manifest.
     let manifest = root.path().join(MANIFEST);

@@ -79,6 +79,11 @@ pub fn rung_names() -> impl Iterator<Item = &'static str> {
     own_rungs().chain(CUBLAS.map(|(name, _)| name))
 }
 
+/// Those that are written in Rust, which most machines lack.
+pub fn in_rust() -> impl Iterator<Item = &'static str> {
+    IN_RUST.iter().map(|(name, ..)| *name)
+}
+
 /// The same without the libraries.
 fn own_rungs() -> impl Iterator<Item = &'static str> {
     LADDER.iter().map(|rung| rung.name).chain(CudaRung::ALL.map(CudaRung::name))

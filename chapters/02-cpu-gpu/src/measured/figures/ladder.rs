@@ -4,7 +4,7 @@ use crate::{
     ladder::LADDER,
     measured::experiments::{
         counts::{INTENSITY, SIZE as COUNTED},
-        ladder::{BANDWIDTH, COMPILE, OF_CUBLAS, RATE, SPEEDUP, rung_names},
+        ladder::{BANDWIDTH, COMPILE, OF_CUBLAS, RATE, SPEEDUP, in_rust, rung_names},
     },
 };
 use lab::{
@@ -43,6 +43,11 @@ pub fn title(rung: &str) -> &str {
         "wgmma" => "wgmma, bf16",
         "cublas" => "cuBLAS",
         "cublas_bf16" => "cuBLAS, bf16",
+        "tile" => "cuTile",
+        "tile_bf16" => "cuTile, bf16",
+        "tile_nt_bf16" => "cuTile, A·Bᵀ, bf16",
+        "tile_tn_bf16" => "cuTile, Aᵀ·B, bf16",
+        "cube" => "CubeCL",
         "sgemm" => "chapter 1 on the CPU",
         _ => LADDER.iter().find(|known| known.name == rung).map_or(rung, |known| known.title),
     }
@@ -205,7 +210,9 @@ pub fn table_ladder(records: &Records, device: &str) -> Result<TableData> {
          all took turns. The last column includes compilation, unless the driver had cached its result.",
         device_words(records, device),
     );
-    let mut grid = Grid::new(rungs_on(device)).column("rung", |rung| title(rung).to_owned());
+    let measured = |rung: &&str| records.get(at(RATE, device, rung, n)).is_ok();
+    let rungs = rungs_on(device).into_iter().chain(in_rust().filter(measured));
+    let mut grid = Grid::new(rungs).column("rung", |rung| title(rung).to_owned());
     for n in sizes {
         grid = grid.column(format!("n = {n}"), move |rung| at(RATE, device, rung, n));
     }

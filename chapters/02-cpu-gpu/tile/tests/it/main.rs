@@ -1,6 +1,7 @@
 //! What holds without a card: `CUDA_TOOLKIT_PATH` names a toolkit with `tileiras`, `nvdisasm` and `cuobjdump`
 //! (`tools/cuda/toolkit.sh DIR --tile` gets one).
 
+mod exercises;
 mod interpreted;
 mod launches;
 mod machine_code;

@@ -4,8 +4,9 @@ use std::{
     collections::BTreeSet,
     env, fs,
     path::Path,
-    process::{Command, Output},
+    process::{self, Command, Output},
 };
+use tile::kept::stand_in;
 
 fn output(command: &mut Command) -> (Output, String) {
     let output = command.output().unwrap();
@@ -66,7 +67,7 @@ fn a_kernel_that_is_not_there_is_named() {
         (&["turns", "product", "bf16", "many"], "`many` is no size"),
         (&["turns", "product"], "Usage:"),
         (&["code", "products"], "there is no kernel `products`"),
-        (&["code", "sm_12"], "Cannot find option named 'sm_12'"),
+        (&["code", "sm_12"], "requires sm_80 or newer"),
         (&["walk"], "Usage:"),
     ] {
         let (output, said) = output(Command::new(env!("CARGO_BIN_EXE_tile")).args(words));
@@ -82,4 +83,24 @@ fn without_a_toolkit_it_says_how_to_get_one() {
     let (output, said) = output(hints.env_clear().env("CUDA_TOOLKIT_PATH", "/nowhere"));
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("tools/cuda/toolkit.sh"), "{said}");
+}
+
+/// What was compiled before runs where a stand-in for the compiler is, and nothing else does.
+#[test]
+fn kept_kernels_need_no_compiler() {
+    let folder = env::temp_dir().join(format!("tile-cubins-{}", process::id()));
+    let code = |kernel, compiler: &Path| {
+        let mut code = Command::new(env!("CARGO_BIN_EXE_tile"));
+        code.args(["code", kernel]).env("TILE_CUBINS", &folder);
+        let (output, said) = output(code.env("CUTILE_TILEIRAS_PATH", compiler));
+        (output.stdout, said)
+    };
+    let toolkit = env::var_os("CUDA_TOOLKIT_PATH").expect("it names the toolkit");
+    let compiled = code("column_sums", &Path::new(&toolkit).join("bin/tileiras"));
+    stand_in(&folder).unwrap();
+    assert_eq!(code("column_sums", &folder.join("tileiras")), compiled);
+    let (_, said) = code("attention_dots", &folder.join("tileiras"));
+    let _ = fs::remove_dir_all(&folder);
+    assert_eq!(compiled.1, "");
+    assert!(said.contains("was not compiled before"), "{said}");
 }

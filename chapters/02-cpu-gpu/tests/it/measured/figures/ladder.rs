@@ -3,8 +3,10 @@ use cpu_gpu::measured::figures::ladder::{
     draw_ladder, draw_roofline, rungs_on, table_ladder, title,
 };
 use cpu_gpu::{
-    ladder::LADDER, measured::experiments::devices::DEVICES,
-    measured::experiments::ladder::rung_names, tensor_cores::CudaRung,
+    ladder::LADDER,
+    measured::experiments::devices::DEVICES,
+    measured::experiments::ladder::{in_rust, rung_names},
+    tensor_cores::CudaRung,
 };
 use lab::testing::{book, unmeasured};
 use lab::{Error, Records, Result};
@@ -26,7 +28,7 @@ fn pictures_show_4096_where_it_was_measured_or_say_what_is_missing() -> Result<(
 
 #[test]
 fn every_rung_has_a_title() {
-    for rung in rung_names().chain(["sgemm"]) {
+    for rung in rung_names().chain(in_rust()).chain(["sgemm"]) {
         let own = LADDER.iter().any(|known| known.name == rung);
         assert!(own || title(rung) != rung, "{rung}");
     }
