@@ -137,22 +137,21 @@ impl Behind {
         let (mean, inverse) = moments.split_at(scale.len());
         let times: Vec<f32> = scale.iter().zip(inverse).map(|(s, i)| s * i).collect();
         let [mean, times, bias] = [mean, &times, bias].map(repeated);
-        let normalise = |x: &[f32], y: &mut [f32], floor: f32| {
-            let each = mean.iter().zip(&times).zip(&bias).zip(x);
-            for (y, (((mean, times), bias), x)) in y.iter_mut().zip(each) {
-                *y = ((x - mean) * times + bias).max(floor);
-            }
-        };
+        let rows = [&mean[..], &times, &bias];
         let (line, floor) =
             (mean.len(), if self == Self::Nothing { f32::NEG_INFINITY } else { 0.0 });
         let Self::Pool(width) = self else {
             let pieces = x.chunks(line).zip(y.chunks_mut(line));
-            return lab::wide!(|| pieces.for_each(|(x, y)| normalise(x, y, floor)));
+            return lab::wide!(|| for (x, y) in pieces {
+                scaled(x, rows, floor, y);
+            });
         };
         let (mut room, which) = (vec![0.0; 2 * width], bytes_mut(which));
         let out = y.chunks_exact_mut(width / 2).zip(which.chunks_exact_mut(width / 2));
         lab::wide!(|| for (x, (y, which)) in x.chunks_exact(2 * width).zip(out) {
-            x.chunks(line).zip(room.chunks_mut(line)).for_each(|(x, y)| normalise(x, y, floor));
+            for (x, y) in x.chunks(line).zip(room.chunks_mut(line)) {
+                scaled(x, rows, floor, y);
+            }
             pool(&room, y, which, width, scale.len());
         });
     }
@@ -220,6 +219,15 @@ impl Behind {
                 *dx = g * times - (x - mean) * steep - flat;
             }
         }));
+    }
+}
+
+/// (x − mean) · times + bias, but no less than the floor.
+#[inline(always)]
+fn scaled(x: &[f32], [mean, times, bias]: [&[f32]; 3], floor: f32, y: &mut [f32]) {
+    let each = mean.iter().zip(times).zip(bias).zip(x);
+    for (y, (((mean, times), bias), x)) in y.iter_mut().zip(each) {
+        *y = ((x - mean) * times + bias).max(floor);
     }
 }
 
