@@ -52,7 +52,7 @@ pub fn of(chapter: &str, records: &Records) -> Option<String> {
         }
         "performance" => {
             let total = of_ratio(first("performance.ladder.total", &[("batch", &128)])?);
-            format!("dfdx's training step: {total} times as fast as it comes")
+            format!("a training step: {total} times from dfdx to the engine")
         }
         "mixed_precision" => {
             let params: ParamList = &[("how", &"integer"), ("to", &"bf16")];

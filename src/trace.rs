@@ -14,12 +14,12 @@ use language_model::measured::experiments::step::Case;
 use performance::{
     gpu::{step::Step, timeline::Timeline},
     profile::{
-        profile, report,
+        engine, profile, report,
         trace::{Bar, chrome, of_profile, of_spans},
     },
 };
 use std::{fs, path::PathBuf};
-use training::Model;
+use training::{EngineKind, Model};
 
 /// The options of `trace`.
 #[derive(Args)]
@@ -30,9 +30,9 @@ Examples:
   cargo run -- trace --device opencl-cpu               its kernels on a device, below the calls of the CPU
   cargo run -- trace --model gpt --out gpt.json        a language model's, on the GPU that there is
 
-The file opens in https://ui.perfetto.dev, or as chrome://tracing in Chrome. On the cores it is dfdx's step, operation by
-operation; on a device it is the course's own step in kernels, which mlp and gpt have. The images are drawn and the text is
-random: no time depends on them.")]
+The file opens in https://ui.perfetto.dev, or as chrome://tracing in Chrome. On the cores it is the engine's step, call by
+call, or dfdx's, operation by operation (--engine plain); on a device it is the course's own step in kernels, which mlp and gpt
+have. The images are drawn and the text is random: no time depends on them.")]
 pub struct Trace {
     /// linear, mlp, cnn, resnet, rnn or transformer, for digits, or gpt, for text
     #[arg(long, value_name = "NAME", default_value = "mlp")]
@@ -43,6 +43,9 @@ pub struct Trace {
     /// Where: auto, cpu (the cores), cuda, opencl-gpu or opencl-cpu; a second one of a kind is cuda:1
     #[arg(long, default_value = "auto")]
     device: String,
+    /// On the cores: fast or plain
+    #[arg(long, value_name = "NAME", default_value = "fast")]
+    engine: EngineKind,
     /// Steps that are recorded; the one of median length is shown
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(1..=1000))]
     steps: u64,
@@ -112,12 +115,16 @@ impl Trace {
         }
     }
 
-    /// dfdx's step on this machine's cores, operation by operation.
+    /// A step on this machine's cores, call by call.
     fn on_cores(&self) -> Result<Found> {
         let Which::Digits(model) = self.model else { bail!("the cores have no kernels to trace") };
         let batch = self.batch.unwrap_or(128) as usize;
         training::runner::memory::check(model, batch)?;
-        let profile = profile(model, &data::drawn(batch, 1, 1), batch, self.steps as usize)?;
+        let (data, steps) = (data::drawn(batch, 1, 1), self.steps as usize);
+        let profile = match self.engine {
+            EngineKind::Plain => profile(model, &data, batch, steps)?,
+            EngineKind::Fast => engine::profile(model, &data.train, batch, steps)?,
+        };
         let [peak, bandwidth] = report::limits();
         let table = report::table(&profile, peak.value, bandwidth.value, 16);
         let note = format!(
@@ -174,11 +181,14 @@ mod tests {
         let file = folder.path().join("t.json");
         let out = file.to_string_lossy();
         let words = ["--model", "linear", "--batch", "4", "--steps", "2", "--device", "cpu"];
-        let trace = trace(&[&words[..], &["--out", &out]].concat());
-        trace.run().unwrap();
-        let value: serde_json::Value =
-            serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-        assert!(value["traceEvents"].as_array().unwrap().len() > 8);
+        let of = |engine| trace(&[&words[..], &["--engine", engine, "--out", &out]].concat());
+        for engine in ["plain", "fast"] {
+            of(engine).run().unwrap();
+            let value: serde_json::Value =
+                serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+            assert!(value["traceEvents"].as_array().unwrap().len() > 8, "{engine}");
+        }
+        let trace = of("fast");
         let lost = Trace { out: folder.path().join("none/t.json"), ..trace };
         let error = format!("{:#}", lost.run().unwrap_err());
         assert!(error.contains("name another file with --out"), "{error}");

@@ -53,9 +53,9 @@ fn place(path: &str) -> (&str, &str) {
         ["chapters" | "tools", name, ..] => (name, &parts[2..]),
         _ => ("command", &parts[..]),
     };
-    // A workspace inside a chapter is like a chapter.
+    // A crate inside a chapter is like a chapter.
     let inside = match inside {
-        ["cube" | "tile", inside @ ..] => inside,
+        ["cube" | "engine" | "tile", inside @ ..] => inside,
         _ => inside,
     };
     let measured = |part: &&str| ["measured", "measured.rs", "runner", "runner.rs"].contains(part);

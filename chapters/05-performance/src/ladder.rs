@@ -69,12 +69,9 @@ impl Trained {
     // ANCHOR: step
     /// One step on the images with these numbers. Returns the sum of their losses.
     fn step(&mut self, data: &Examples, index: &[usize]) -> f64 {
-        let (images, labels) = self.step.batch(index.len());
-        let rows = images.chunks_exact_mut(data.width).zip(labels);
-        for ((image, label), from) in rows.zip(index) {
-            image.copy_from_slice(data.image(*from));
-            *label = u32::from(data.labels[*from]);
-        }
+        let (image, label) =
+            (|at: usize| data.image(index[at]), |at: usize| data.labels[index[at]]);
+        self.step.gather(index.len(), image, label);
         self.step.gradient(index.len(), Numbers::F32);
         let [loss, _right] = self.step.metrics(index.len(), Numbers::F32);
         self.step.update(self.settings.rule.lr as f32);
@@ -210,12 +207,13 @@ pub fn fastest(settings: Settings) -> Result<Box<dyn Learner>> {
     rung(settings, parallel::available(), Ways::default())
 }
 
-// ANCHOR: ladder
 /// The rungs, from the slowest way to the fastest.
 pub fn ladder() -> Vec<Rung> {
+    // ANCHOR: ways
     const NONE: Ways = Ways { unused: false, fused: false, planned: false };
     const UNUSED: Ways = Ways { unused: true, ..NONE };
     const FUSED: Ways = Ways { fused: true, ..UNUSED };
+    // ANCHOR_END: ways
     vec![
         Rung { key: "stock", name: "stock dfdx", learner: stock },
         Rung {
@@ -237,4 +235,3 @@ pub fn ladder() -> Vec<Rung> {
         Rung { key: "threads", name: "threads where they pay", learner: fastest },
     ]
 }
-// ANCHOR_END: ladder

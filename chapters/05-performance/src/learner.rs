@@ -20,9 +20,9 @@ use training::{
     any::AllModels as _,
     autocast::{Operands, operands},
     checkpoint::Checkpoint,
-    model::{CLASSES, Images, Logits, Targets},
+    model::{CLASSES, Images, Logits, PIXELS, Targets},
     optimizer::{self, Rule, State},
-    step::{Learner, Scores, Stepper},
+    step::{Batch, Learner, Scores, Stepper},
 };
 
 /// A model of chapter 4 in training by the engine.
@@ -43,7 +43,7 @@ pub fn operations(model: Model, dropout: f64) -> Ops {
         Model::Cnn => model::cnn(1, dropout),
         Model::Rnn => model::rnn(1),
         Model::Transformer => model::transformer(1),
-        Model::Resnet => todo!(),
+        Model::Resnet => model::resnet(1),
     }
 }
 
@@ -104,18 +104,24 @@ impl Engine {
         Ok(Self { step, dev: dev.clone(), rule: settings.optimizer, fresh })
     }
 
-    /// Forward and backward. The scores, (batch, 10) in a row.
-    fn passes(&mut self, images: &Images<Cpu>, targets: &Targets<Cpu>) -> Vec<f32> {
-        let (rows, step, (numbers, scale)) = (images.shape().0, self.step.get_mut(), numbers());
-        let (to, labels) = step.batch(rows);
+    /// Forward and backward on the first `rows` images of the batch. The scores, (rows, 10) in a row.
+    fn passes(&mut self, rows: usize) -> Vec<f32> {
+        let (step, (numbers, scale)) = (self.step.get_mut(), numbers());
+        step.set_scale(scale);
+        self.fresh.set(true);
+        step.gradient(rows, numbers)
+    }
+
+    /// Fills the batch. Returns its images' number.
+    fn fill(&mut self, images: &Images<Cpu>, targets: &Targets<Cpu>) -> usize {
+        let rows = images.shape().0;
+        let (to, labels) = self.step.get_mut().batch(rows);
         images.copy_into(to);
         let truth = targets.as_vec();
         for (label, row) in labels.iter_mut().zip(truth.chunks_exact(CLASSES)) {
             *label = best(row) as u32;
         }
-        step.set_scale(scale);
-        self.fresh.set(true);
-        step.gradient(rows, numbers)
+        rows
     }
 }
 
@@ -125,8 +131,9 @@ impl Learner for Engine {
     }
 
     fn gradients(&mut self, images: Images<Cpu>, targets: Targets<Cpu>) -> Result<Logits<Cpu>> {
-        let scores = self.passes(&images, &targets);
-        self.dev.try_tensor_from_vec(scores, (images.shape().0, Const)).map_err(Error::device)
+        let rows = self.fill(&images, &targets);
+        let scores = self.passes(rows);
+        self.dev.try_tensor_from_vec(scores, (rows, Const)).map_err(Error::device)
     }
 
     /// In the engine's own order, which all ranks share.
@@ -167,7 +174,20 @@ impl Stepper for Engine {
     type Device = Cpu;
 
     fn step(&mut self, lr: f64, images: Images<Cpu>, targets: Targets<Cpu>) -> Scores {
-        let scores = self.passes(&images, &targets);
+        let rows = self.fill(&images, &targets);
+        let scores = self.passes(rows);
+        self.update(lr)?;
+        Ok(scores)
+    }
+
+    fn step_on(&mut self, lr: f64, batch: &Batch<Cpu>) -> Scores {
+        let Batch { data, index, changed } = batch;
+        if changed.is_some() {
+            return self.step(lr, batch.images()?, data.targets(index)?);
+        }
+        let image = |at: usize| &data.rows()[index[at] * PIXELS..][..PIXELS];
+        self.step.get_mut().gather(index.len(), image, |at| data.label(index[at]));
+        let scores = self.passes(index.len());
         self.update(lr)?;
         Ok(scores)
     }

@@ -3,7 +3,8 @@
 //! The modules in the order of the page:
 //!
 //! 1. [`profile`]: where the time of a step goes, seen from inside the tape.
-//! 2. [`engine`]: dfdx made faster without a fork, one change after the other, and the race against PyTorch.
+//! 2. [`engine`]: a step that is recorded once, planned, and run many times, a crate of its own. [`ladder`] has what each of its
+//!    savings is worth, [`learner`] puts it behind chapter 4's training.
 //! 3. [`input`]: who makes the next batch: decoding, streaming from disk, prefetching, pieces for a device.
 //! 4. [`memory`]: a meter, a prediction, and what to do when a step does not fit.
 //! 5. [`compare`]: models, batches and convolutions by the time to a model that reads well.

@@ -20,7 +20,7 @@ pub mod step;
 
 use autocast::Autocast;
 use lab::data::{self, DataSet};
-use performance::engine::fast::learner::by_engine;
+use performance::learner::by_engine;
 use replica::HalfEngine;
 use step::Amp;
 use training::{

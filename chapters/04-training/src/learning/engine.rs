@@ -224,6 +224,19 @@ impl<D: Engine> Resident<D> {
         &self.dev
     }
 
+    /// The images, where they are.
+    pub fn rows(&self) -> &D::Rows<PIXELS> {
+        &self.images
+    }
+
+    /// The label of image `at`.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn label(&self, at: usize) -> u8 {
+        self.labels[at]
+    }
+
     /// Waits until the device has done what it was given.
     ///
     /// # Errors
@@ -273,6 +286,6 @@ impl<D: Engine> Resident<D> {
 
     /// Their labels.
     pub fn labels(&self, index: &[usize]) -> Vec<u8> {
-        index.iter().map(|at| self.labels[*at]).collect()
+        index.iter().map(|at| self.label(*at)).collect()
     }
 }

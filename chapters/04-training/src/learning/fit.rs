@@ -13,6 +13,7 @@ use crate::{
         order::order,
         schedule::rate,
         sets::Sets,
+        step::Batch,
         team::Team,
         trainer::Trainer,
     },
@@ -59,12 +60,9 @@ pub fn fit<D: Engine>(
         for index in order.chunks(batch).skip(run.at.step) {
             let lr = rate(&run.at.settings, run.at.steps as usize, epochs * steps);
             let mine = &index[team.part(index.len())];
-            let images = if augment {
-                sets.train.augmented(mine, seed, epoch)?
-            } else {
-                sets.train.images(mine)?
-            };
-            let scores = run.stepper.step(lr, images, sets.train.targets(mine)?)?;
+            let changed = augment.then_some((seed, epoch));
+            let scores =
+                run.stepper.step_on(lr, &Batch { data: &sets.train, index: mine, changed })?;
             let mut tally = Tally::default();
             tally.add(&scores, &sets.train.labels(mine));
             let loss = run.count_step(lr, team.counted(tally))?;

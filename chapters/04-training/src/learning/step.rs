@@ -4,7 +4,7 @@ use crate::{
     Error, Result,
     config::Settings,
     learning::{
-        engine::Engine,
+        engine::{Engine, Resident},
         flat,
         optimizer::{Optimizer, State},
         snapshot::{Checkpoint, LossScale},
@@ -50,6 +50,11 @@ pub trait Stepper {
     // And for checkpoints:
     // ANCHOR_END: stepper
 
+    /// [`Stepper::step`] on images that are still among all others: who can reads them there, without a copy in between.
+    fn step_on(&mut self, lr: f64, batch: &Batch<Self::Device>) -> Scores {
+        self.step(lr, batch.images()?, batch.data.targets(batch.index)?)
+    }
+
     /// The factor before its losses, if it has one: see chapter 6.
     fn loss_scale(&self) -> Option<LossScale> {
         None
@@ -57,6 +62,29 @@ pub trait Stepper {
 
     /// Goes on from a checkpoint.
     fn restore(&mut self, dev: &Self::Device, saved: &Checkpoint) -> Result<()>;
+}
+
+/// The images of a step, among all others.
+pub struct Batch<'a, D: Engine> {
+    /// All images.
+    pub data: &'a Resident<D>,
+    /// Which of them.
+    pub index: &'a [usize],
+    /// Seed and epoch, if each image is changed a little: see [`Resident::augmented`].
+    pub changed: Option<(u64, usize)>,
+}
+
+impl<D: Engine> Batch<'_, D> {
+    /// The images as a tensor.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn images(&self) -> Result<Images<D>> {
+        match self.changed {
+            Some((seed, epoch)) => self.data.augmented(self.index, seed, epoch),
+            None => self.data.images(self.index),
+        }
+    }
 }
 
 /// A [`Stepper`] whose step comes in parts, for one who does something between them: chapter 7's replicas. Who trains one

@@ -8,7 +8,7 @@ use matmul::{
     narrow::{to_bf16, to_f16},
     sgemm,
 };
-use std::{borrow::Cow, cell::Cell};
+use std::cell::Cell;
 
 /// What products read.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -84,16 +84,6 @@ impl Operands {
         if self != Self::Bf16 {
             self.round_gradient(derivatives);
         }
-    }
-
-    /// [`Operands::operand`] of numbers that stay as they are elsewhere.
-    pub fn operand_of(self, values: &[f32]) -> Cow<'_, [f32]> {
-        if !matches!(self, Self::F16 { .. }) {
-            return Cow::Borrowed(values);
-        }
-        let mut own = values.to_vec();
-        self.operand(&mut own);
-        Cow::Owned(own)
     }
 
     // ANCHOR: product

@@ -14,6 +14,7 @@ fn main() {
         "mlp" => model::mlp(1, 0.2),
         "transformer" => model::transformer(1),
         "rnn" => model::rnn(1),
+        "resnet" => model::resnet(1),
         _ => model::cnn(1, 0.5),
     };
     let mut step = Step::new(model, threads, Ways::default(), 1, adam);

@@ -122,8 +122,10 @@ impl Cpu {
             match &call.work {
                 Work::Rows(rows) => self.rows(loaded, &bases, group, rows.units),
                 Work::Product(product) => {
+                    // ANCHOR: paying
                     let paying = (call.flops / PAYING) as usize;
                     let threads = self.threads.len().min(paying.max(1));
+                    // ANCHOR_END: paying
                     let all = self.threads.len() as u64;
                     self.timed(spent, all, || self.product(&bases, product, threads));
                 }
@@ -143,8 +145,14 @@ impl Cpu {
         bases.whole(loaded.outputs[number]).to_vec()
     }
 
+    /// How many threads a pass over so many words is worth.
+    pub fn threads_for(&self, words: usize) -> usize {
+        self.threads.len().min(4 * words / WORTH).max(1)
+    }
+
     /// Calls `work` with a thread and a block, once for each block.
     fn each_block(&self, units: usize, alone: bool, work: impl Fn(usize, usize) + Sync) {
+        // ANCHOR: blocks
         let next = AtomicUsize::new(0);
         let threads = if alone { &self.threads[..1] } else { &self.threads };
         team::each(threads, |thread| {
@@ -156,6 +164,7 @@ impl Cpu {
                 work(*thread, block);
             }
         });
+        // ANCHOR_END: blocks
     }
 
     /// Takes block after block through the calls of a group.

@@ -3,8 +3,9 @@
 
 use crate::{
     ops::{
-        Op, attention::Attention, conv::Conv, dense::Dense, gru::Gru, mean::Mean, norm::Norm,
-        patches::Patches, pool::ReluPool, position::Position, residual::Residual,
+        Op, attention::Attention, batch_norm::BatchNorm, conv::Conv, dense::Dense, gru::Gru,
+        mean::Mean, norm::Norm, patches::Patches, pool::ReluPool, position::Position, relu::Relu,
+        residual::Residual,
     },
     params::Params,
 };
@@ -32,12 +33,12 @@ impl Model {
     }
 }
 
-// ANCHOR: models
 /// 784 pixels, 10 digits.
 pub fn linear(seed: u64) -> Model {
     Model::new(seed, 784, |p| vec![Box::new(Dense::new(p, "", 784, 10))])
 }
 
+// ANCHOR: models
 /// 784 pixels, 128 hidden units, 10 digits.
 pub fn mlp(seed: u64, dropout: f64) -> Model {
     Model::new(seed, 784, |p| {
@@ -60,6 +61,36 @@ pub fn cnn(seed: u64, dropout: f64) -> Model {
             Box::new(Dense::new(p, "dense.3", 128, 10)),
         ]
     })
+}
+// ANCHOR_END: models
+
+/// Two residual blocks, each behind a layer that makes its channels: 24 of 14×14 pixels, then 48 of 7×7.
+pub fn resnet(seed: u64) -> Model {
+    Model::new(seed, 784, |p| {
+        vec![
+            Box::new(Conv::bare(p, "stem", [28, 28, 1], 24, 3)),
+            Box::new(BatchNorm::new(p, "stem.norm", 24).relu_pool(28)),
+            block(p, "wide", 14, 24),
+            Box::new(ReluPool::new("wide.pool", 14, 24)),
+            Box::new(Conv::bare(p, "grow", [7, 7, 24], 48, 1)),
+            Box::new(BatchNorm::new(p, "grow.norm", 48).relu()),
+            block(p, "deep", 7, 48),
+            Box::new(Relu),
+            Box::new(Mean(49)),
+            Box::new(Dense::new(p, "dense", 48, 10)),
+        ]
+    })
+}
+
+/// Two convolutions and a way around them.
+fn block(p: &mut Params, name: &str, side: usize, channels: usize) -> Box<dyn Op> {
+    let [first, second] = ["first", "second"].map(|layer| format!("{name}.{layer}"));
+    Box::new(Residual(vec![
+        Box::new(Conv::bare(p, &first, [side, side, channels], channels, 3)),
+        Box::new(BatchNorm::new(p, &format!("{first}.norm"), channels).relu()),
+        Box::new(Conv::bare(p, &second, [side, side, channels], channels, 3)),
+        Box::new(BatchNorm::new(p, &format!("{second}.norm"), channels)),
+    ]))
 }
 
 /// A gated recurrent unit reads the image from the top row to the bottom one; a dense layer on its last state.
@@ -107,4 +138,3 @@ fn layers(p: &mut Params, block: &str) -> Residual {
         Box::new(Dense::straight(p, &format!("{block}.narrow"), 128, 64).near()),
     ])
 }
-// ANCHOR_END: models

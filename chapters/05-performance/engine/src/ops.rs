@@ -2,6 +2,8 @@
 //! what is kept; a tensor that nobody holds is free after its last reader.
 
 pub mod attention;
+pub mod batch_norm;
+mod channels;
 pub mod conv;
 pub mod dense;
 pub mod direct;
@@ -13,12 +15,14 @@ mod panel;
 pub mod patches;
 pub mod pool;
 pub mod position;
+pub mod relu;
 pub mod residual;
-mod tile;
+pub mod tile;
 
 use crate::{record::Recorder, tensor::Tensor};
 
 /// Records the backward pass: from the gradient of the result to that of the input, or nothing for constant inputs.
+// ANCHOR: op
 pub type Backward = Box<dyn FnOnce(&mut Recorder, Tensor) -> Option<Tensor>>;
 
 /// An operation. It computes nothing: it writes calls down.
@@ -29,6 +33,7 @@ pub trait Op {
     /// Records the forward pass.
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward);
 }
+// ANCHOR_END: op
 
 /// Operations one after the other are an operation.
 pub fn chain(ops: &[Box<dyn Op>], cx: &mut Recorder, mut x: Tensor) -> (Tensor, Backward) {

@@ -2,39 +2,56 @@
 //!
 //! Philox-4×32 with 7 rounds: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", table 2.
 
+#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
+
 use crate::{state, tensor::Tensor, words::whole};
 
-/// Four random words for each counter.
-#[inline(always)]
-pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
-    for _ in 0..7 {
-        let low = u64::from(counter[0]) * 0xd251_1f53;
-        let high = u64::from(counter[2]) * 0xcd9e_8d57;
-        counter = [
-            (high >> 32) as u32 ^ counter[1] ^ key[0],
-            high as u32,
-            (low >> 32) as u32 ^ counter[3] ^ key[1],
-            low as u32,
-        ];
-        key = [key[0].wrapping_add(0x9e37_79b9), key[1].wrapping_add(0xbb67_ae85)];
-    }
-    counter
-}
-
-/// Numbers that one counter decides about: 16 bits each.
-const EACH: usize = 8;
 /// Counters whose words are made at once, in vectors.
 const LANES: usize = 16;
+/// Numbers that these decide about, 16 bits each.
+const GROUP: usize = 8 * LANES;
+
+/// A word for each of them.
+type Words = [u32; LANES];
+
+/// Four random words for each counter, after seven rounds.
+#[inline(always)]
+fn philox([mut c0, mut c1, mut c2, mut c3]: [Words; 4], mut key: [u32; 2]) -> [Words; 4] {
+    // ANCHOR: round
+    for _ in 0..7 {
+        let (low, high) = (times(c0, 0xd251_1f53), times(c2, 0xcd9e_8d57));
+        for lane in 0..LANES {
+            c0[lane] = high[1][lane] ^ c1[lane] ^ key[0];
+            c2[lane] = low[1][lane] ^ c3[lane] ^ key[1];
+        }
+        [c1, c3] = [high[0], low[0]];
+        key = [key[0].wrapping_add(0x9e37_79b9), key[1].wrapping_add(0xbb67_ae85)];
+    }
+    // ANCHOR_END: round
+    [c0, c1, c2, c3]
+}
+
+/// The lower and the upper halves of products.
+#[inline(always)]
+fn times(words: Words, by: u64) -> [Words; 2] {
+    let mut halves = [[0; LANES]; 2];
+    for lane in 0..LANES {
+        let product = u64::from(words[lane]) * by;
+        (halves[0][lane], halves[1][lane]) = (product as u32, (product >> 32) as u32);
+    }
+    halves
+}
 
 /// Leaves a fraction of the numbers out and scales the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Dropout {
     /// Below this one, 16 random bits leave their number out.
     pub below: u32,
+    /// What the others are multiplied with.
     pub scale: f32,
     /// Which of the model's dropouts it is.
     pub site: u32,
-    /// Where the seed and the step's number are.
+    /// Where the seed and the draw's number are.
     pub state: Tensor,
 }
 
@@ -46,26 +63,35 @@ impl Dropout {
         Self { below: below as u32, scale, site, state: state::tensor() }
     }
 
-    /// Treats `y`, whose first number is number `first` of the step: a multiple of 8.
+    /// What the numbers of a group are multiplied with.
+    #[inline(always)]
+    fn mask(&self, state: &[u32], group: u32) -> [f32; GROUP] {
+        let (mut counters, mut mask) = ([[0; LANES]; 4], [0.0; GROUP]);
+        for lane in 0..LANES {
+            counters[0][lane] = group * LANES as u32 + lane as u32;
+            counters[1][lane] = state[state::DRAW];
+        }
+        let words = philox(counters, [state[state::SEED], self.site]);
+        for (half, mask) in mask.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+            for (mask, word) in mask.iter_mut().zip(&words[half / 2]) {
+                let bits = word >> (16 * (half % 2)) & 0xffff;
+                *mask = if bits >= self.below { self.scale } else { 0.0 };
+            }
+        }
+        mask
+    }
+
+    /// Treats `y`, whose first number is number `first` of the step.
     pub fn apply(&self, state: &[f32], first: usize, y: &mut [f32]) {
-        assert!(first.is_multiple_of(EACH), "a block of dropout begins at a multiple of {EACH}");
         let state = whole(state);
-        let (key, step) = ([state[state::SEED], self.site], state[state::DRAW]);
-        let (below, scale) = (self.below, self.scale);
         lab::wide!(|| {
-            for (chunk, y) in y.chunks_mut(EACH * LANES).enumerate() {
-                let start = (first / EACH + chunk * LANES) as u32;
-                let mut words = [[0; LANES]; 4];
-                for lane in 0..LANES {
-                    let four = philox([start + lane as u32, step, 0, 0], key);
-                    (0..4).for_each(|word| words[word][lane] = four[word]);
-                }
-                for (lane, y) in y.chunks_mut(EACH).enumerate() {
-                    for (at, y) in y.iter_mut().enumerate() {
-                        let bits = words[at / 2][lane] >> (16 * (at % 2)) & 0xffff;
-                        *y *= if bits >= below { scale } else { 0.0 };
-                    }
-                }
+            let mut done = 0;
+            while done < y.len() {
+                let (group, within) = ((first + done) / GROUP, (first + done) % GROUP);
+                let end = y.len().min(done + GROUP - within);
+                let mask = self.mask(state, group as u32);
+                y[done..end].iter_mut().zip(&mask[within..]).for_each(|(y, mask)| *y *= mask);
+                done = end;
             }
         });
     }

@@ -114,6 +114,7 @@ fn pack(mut tensors: Vec<(usize, usize, Span)>, mut put: impl FnMut(usize, usize
     let mut placed: Vec<(Span, Range<usize>)> = Vec::new();
     for (id, words, life) in tensors {
         let meets = |other: &Span| other.0 <= life.1 && life.0 <= other.1;
+        // ANCHOR: place
         let mut taken: Vec<Range<usize>> = placed
             .iter()
             .filter(|(other, _)| meets(other))
@@ -126,6 +127,7 @@ fn pack(mut tensors: Vec<(usize, usize, Span)>, mut put: impl FnMut(usize, usize
         });
         put(id, start);
         placed.push((life, start..start + len));
+        // ANCHOR_END: place
     }
     placed.iter().map(|(_, range)| range.end).max().unwrap_or(0)
 }

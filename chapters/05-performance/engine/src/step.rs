@@ -12,6 +12,7 @@ use crate::{
     tensor::{Place, Tensor},
     words::{whole, whole_mut},
 };
+use matmul::team::share;
 use std::collections::HashMap;
 
 /// A model in training.
@@ -67,7 +68,6 @@ impl Step {
         step
     }
 
-    // ANCHOR: step
     /// Forward and backward on the first `rows` images of [`Step::batch`]: the gradient of their mean loss. Returns their
     /// scores, a row each.
     pub fn gradient(&mut self, rows: usize, numbers: Numbers) -> Vec<f32> {
@@ -82,7 +82,6 @@ impl Step {
         state[state::RATE] = rate;
         self.cpu.run(&self.update);
     }
-    // ANCHOR_END: step
 
     /// The scores of the first `rows` images of [`Step::batch`], which nobody learns from.
     pub fn predict(&mut self, rows: usize) -> Vec<f32> {
@@ -108,6 +107,25 @@ impl Step {
         let [images, labels] = both.map(|(place, cols)| Tensor::new(place, 0, rows, cols));
         let [images, labels] = self.cpu.slices_mut([images, labels]);
         (images, whole_mut(labels))
+    }
+
+    /// Fills a batch of so many rows with images and labels, which are copied by all threads if that pays.
+    pub fn gather<'a>(
+        &mut self,
+        rows: usize,
+        image: impl Fn(usize) -> &'a [f32] + Sync,
+        label: impl Fn(usize) -> u8,
+    ) {
+        let (inputs, threads) = (self.model.inputs, self.cpu.threads_for(rows * self.model.inputs));
+        let (images, labels) = self.batch(rows);
+        labels.iter_mut().enumerate().for_each(|(at, to)| *to = u32::from(label(at)));
+        let each = rows.div_ceil(threads).max(1);
+        let parts = images.chunks_mut(each * inputs).enumerate();
+        share(parts, |(part, images)| {
+            for (at, to) in images.chunks_exact_mut(inputs).enumerate() {
+                to.copy_from_slice(image(*part * each + at));
+            }
+        });
     }
 
     fn run(&mut self, pass: Pass) -> Vec<f32> {
@@ -180,7 +198,6 @@ fn holds(place: Place, named: &Named) -> bool {
     place == Place::Params || named.tensor.place == Place::Params
 }
 
-// ANCHOR: record
 /// Forward and, in training, backward.
 fn record(model: &Model, pass: Pass, unused: bool) -> Program {
     let mut cx = Recorder::new(pass);
@@ -195,7 +212,6 @@ fn record(model: &Model, pass: Pass, unused: bool) -> Program {
     }
     cx.finish()
 }
-// ANCHOR_END: record
 
 /// The update of so many words of parameters.
 fn update(words: usize, rule: impl Fn(Update) + Send + Sync + 'static) -> Program {

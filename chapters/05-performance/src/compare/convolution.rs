@@ -5,7 +5,7 @@
 
 use crate::engine::ops::direct::Direct;
 use dfdx::prelude::*;
-use matmul::{MatMut, MatRef, Options, Threads, sgemm};
+use matmul::{MatMut, MatRef, Options, Threads, sgemm, simd::Level};
 use rayon::prelude::*;
 use training::{Error, Result, conv::Convolve as _};
 
@@ -158,20 +158,15 @@ fn by_engine<const CI: usize, const CO: usize, const K: usize>(
 /// [`Error::Config`] if the numbers are no whole images and filters, or there are other than whole vectors of filters.
 pub fn direct(images: &[f32], filters: &[f32], layer: Layer) -> Numbers {
     layer.check(images, filters)?;
-    let Layer { inputs, outputs, k, pad, .. } = layer;
+    let Layer { side, inputs, outputs, k, pad, .. } = layer;
     if !outputs.is_multiple_of(8) {
         return Err(Error::Config(format!(
             "the direct way takes 8, 16, 24 … filters, not {outputs}"
         )));
     }
-    let direct = Direct {
-        h: layer.out(),
-        w: layer.out(),
-        ci: inputs,
-        co: outputs,
-        k,
-        border: pad.min(k - 1),
-    };
+    // A border as wide as the filters is part of the image: there is no line without a term.
+    let (h, pad) = if pad < k { (side, pad) } else { (side + 2 * pad, 0) };
+    let direct = Direct { h, w: h, ci: inputs, co: outputs, k, pad, level: Level::best() };
     let (mut result, bias) =
         (vec![0.0; images.len() / layer.image() * layer.result()], vec![0.0; outputs]);
     let places = result.par_chunks_exact_mut(layer.result());

@@ -42,6 +42,15 @@ pub struct Row {
     pub cost: Cost,
 }
 
+impl Row {
+    /// One more operation of the kind.
+    pub fn add(&mut self, cost: &Cost, seconds: &Samples) {
+        self.times += 1;
+        self.cost = self.cost.plus(cost);
+        self.seconds.0.iter_mut().zip(&seconds.0).for_each(|(sum, s)| *sum += s);
+    }
+}
+
 /// An event of a step with its name, as a timeline draws it.
 #[derive(Clone, Debug)]
 pub struct Moment {
@@ -175,11 +184,7 @@ fn summary(
         let seconds = Samples(all.iter().filter_map(|e| e.get(at)).map(Event::seconds).collect());
         moments.push(Moment { phase, name: name.clone(), seconds: seconds.clone() });
         match rows.iter_mut().find(|row| row.phase == phase && row.name == name) {
-            Some(row) => {
-                row.times += 1;
-                row.cost = row.cost.plus(&cost);
-                row.seconds.0.iter_mut().zip(&seconds.0).for_each(|(sum, s)| *sum += s);
-            }
+            Some(row) => row.add(&cost, &seconds),
             None => rows.push(Row { phase, name, times: 1, seconds, cost }),
         }
     }

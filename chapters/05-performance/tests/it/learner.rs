@@ -16,9 +16,6 @@ use training::{
     learning::metrics, optimizer::Rule, train_on,
 };
 
-/// What the engine trains.
-const MODELS: [Model; 5] = [Model::Linear, Model::Mlp, Model::Cnn, Model::Rnn, Model::Transformer];
-
 /// Keeps the loss of every step, and stops after so many.
 struct Losses(Vec<f64>, usize);
 
@@ -87,7 +84,7 @@ fn both_engines_train_alike_for_a_hundred_steps() {
 #[test]
 fn the_other_models_train_alike_for_twenty_steps() {
     let data = data::drawn(250, 30, 4);
-    for model in [Model::Cnn, Model::Rnn, Model::Transformer] {
+    for model in [Model::Cnn, Model::Resnet, Model::Rnn, Model::Transformer] {
         let recipe = Settings::of(model);
         let settings = Settings {
             optimizer: Rule::Sgd,
@@ -108,10 +105,11 @@ fn gradients_are_those_of_dfdx() {
     const BATCH: usize = 20;
     let data = data::drawn(100, 10, 4);
     let set = Resident::new(&Cpu::default(), &data.train).unwrap();
-    for model in MODELS {
+    for model in Model::ALL {
         let settings = Settings { dropout: 0.0, ..Settings::of(model) };
         let mut plain = by_engine(&Cpu::seed_from_u64(1), &settings).unwrap();
         let mut step = Step::new(operations(model, 0.0), 2, Ways::default(), 0, adam);
+        let mut apart = 0;
         for at in 0..100 {
             let index: Vec<usize> =
                 (0..BATCH).map(|i| (BATCH * at + i) % data.train.len()).collect();
@@ -133,16 +131,19 @@ fn gradients_are_those_of_dfdx() {
                 }
             }
             let error = backprop::check::error_f32(&step.to_file(Place::Gradient), &wanted);
-            assert!(error < 1e-5, "{model}, step {at}: {error}");
+            // A sum so near to zero that rounding decides whether a ReLU passes it on makes another gradient.
+            assert!(error < 1e-2, "{model}, step {at}: {error}");
+            apart += usize::from(error >= 1e-5);
             plain.update(settings.lr).unwrap();
         }
+        assert!(apart <= if model == Model::Resnet { 20 } else { 0 }, "{model}: {apart} steps");
     }
 }
 
 #[test]
 fn rounded_products_are_near_the_exact_ones_by_both_engines() {
     let data = data::drawn(40, 10, 4);
-    for model in MODELS {
+    for model in Model::ALL {
         let slope = |engine, read| {
             let dev = Cpu::seed_from_u64(1);
             let recipe = Settings { optimizer: Rule::Sgd, decay: 0.0, ..Settings::of(model) };
@@ -170,7 +171,7 @@ fn rounded_products_are_near_the_exact_ones_by_both_engines() {
 #[test]
 fn the_number_of_threads_changes_no_bit() {
     let data = data::drawn(120, 30, 4);
-    for model in MODELS {
+    for model in Model::ALL {
         let settings = Settings { batch: 60, epochs: 2, dropout: 0.3, ..Settings::of(model) };
         let by = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -225,7 +226,7 @@ fn a_resumed_run_goes_the_same_way() {
 #[test]
 fn weights_names_and_predictions_are_those_of_dfdx() {
     let data = data::drawn(50, 10, 5);
-    for model in MODELS {
+    for model in Model::ALL {
         let of = |engine| {
             let settings = Settings { model, engine, ..Settings::default() };
             by_engine(&Cpu::seed_from_u64(1), &settings).unwrap()

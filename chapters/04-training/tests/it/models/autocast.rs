@@ -42,7 +42,9 @@ fn a_product_is_that_of_the_rounded_numbers() -> matmul::Result<()> {
     let (m, k, n) = (5, 37, 9);
     let (a, b) = (lab::random::numbers(m * k, 2), lab::random::numbers(k * n, 3));
     for read in [Operands::F32, Operands::Bf16, HALF] {
-        let (x, y) = (read.operand_of(&a), read.operand_of(&b));
+        let (mut x, mut y) = (a.clone(), b.clone());
+        read.operand(&mut x);
+        read.operand(&mut y);
         let mut c = vec![0.0; m * n];
         let (x, y) = (MatRef::new(&x, m, k)?, MatRef::new(&y, k, n)?);
         read.product(MatMut::new(&mut c, m, n)?, x, y, Options::default())?;

@@ -62,17 +62,8 @@ impl Dense {
     }
 
     /// With `ReLU` and dropout behind it; the layer's place in the buffer tells its random numbers from other layers'.
-    ///
-    /// # Panics
-    /// If the outputs are no multiple of eight, of which one random number decides.
     #[must_use]
     pub fn relu_dropout(self, fraction: f64) -> Self {
-        assert!(
-            self.bias.cols.is_multiple_of(8),
-            "{}: dropout of {} units",
-            self.name,
-            self.bias.cols
-        );
         let dropout =
             Some(Dropout::new(fraction, self.weight.start as u32)).filter(|_| fraction > 0.0);
         Self { relu: true, dropout, ..self }
@@ -92,10 +83,13 @@ impl Op for Dense {
         if self.near && dropout.is_none() {
             return self.record_near(cx, x);
         }
+        // ANCHOR: forward
         let (y, read, own) = (cx.tensor(x.rows, w.cols), cx.operand(x), cx.operand(w));
         cx.product(y, read, own, Epilogue { bias: Some(b), relu, dropout });
+        // ANCHOR_END: forward
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let dz = before(cx, dy, (y, b), relu, scale);
+            // ANCHOR: backward
             let dz = cx.operand_gradient(dz);
             let dx = (!x.constant).then(|| {
                 let dx = cx.like(x);
@@ -104,6 +98,7 @@ impl Op for Dense {
             });
             cx.product(w.gradient(), read.t(), dz, Epilogue::default());
             dx
+            // ANCHOR_END: backward
         };
         (y, Box::new(backward))
     }

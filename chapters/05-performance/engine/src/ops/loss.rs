@@ -15,6 +15,7 @@ pub fn record(cx: &mut Recorder, scores: Tensor, labels: Tensor) -> [Tensor; 2] 
         let rows = scores.chunks_exact(cols).zip(gradient.chunks_exact_mut(cols));
         for ((scores, gradient), label) in rows.zip(whole(labels)) {
             let label = *label as usize;
+            // ANCHOR: row
             let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let powers = gradient.iter_mut().zip(scores);
             powers.for_each(|(power, score)| *power = exp(score - highest));
@@ -23,6 +24,7 @@ pub fn record(cx: &mut Recorder, scores: Tensor, labels: Tensor) -> [Tensor; 2] 
             sums[1] += f32::from(u8::from(scores[label] == highest));
             gradient.iter_mut().for_each(|power| *power *= share / sum);
             gradient[label] -= share;
+            // ANCHOR_END: row
         }
     })
     .costs(6 * rows * cols);

@@ -1,6 +1,8 @@
 //! ReLU and the largest of each 2×2 pixels. The two may change places, so ReLU sees a quarter of the numbers; of its input
 //! nothing is kept but a byte for each result: which of the four it was.
 
+#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
+
 use crate::{
     ops::{Backward, Op},
     record::Recorder,
@@ -8,11 +10,12 @@ use crate::{
     words::{bytes, bytes_mut},
 };
 
-/// A result of zero came from none of the four: its gradient goes nowhere.
-const NONE: u8 = 4;
+/// A result came from the first to the fourth if this bit is set. One of zero came from none: its gradient goes nowhere.
+const NONE: u8 = 0;
 /// Channels that a loop treats at once.
 const LANES: usize = 8;
 
+/// `ReLU`, then the largest of each four pixels.
 pub struct ReluPool {
     name: String,
     /// Pixels of a line of its input, and channels.
@@ -55,46 +58,53 @@ impl Op for ReluPool {
     }
 }
 
-/// Eight channels of a pixel.
-type Lanes = [f32; LANES];
-
-/// Where the first of the four pixels of chunk `chunk` is, and the three others.
+/// Pixels of `c` channels in lines of `line` numbers: the largest of each four above zero, and which it was.
 #[inline(always)]
-fn four(chunk: usize, line: usize, c: usize) -> [usize; 4] {
-    let per_line = line / 2 / LANES;
-    let (row, lane) = (chunk / per_line, chunk % per_line * LANES);
-    let at = 2 * row * line + lane / c * 2 * c + lane % c;
-    [at, at + c, at + line, at + line + c]
-}
-
-#[inline(always)]
-fn pool(x: &[f32], y: &mut [f32], which: &mut [u8], line: usize, c: usize) {
-    let out = y.as_chunks_mut::<LANES>().0.iter_mut().zip(which.as_chunks_mut::<LANES>().0);
-    for (chunk, (y, which)) in out.enumerate() {
-        let (mut largest, mut place): (Lanes, _) = ([0.0; LANES], [u32::from(NONE); LANES]);
-        for (number, at) in four(chunk, line, c).into_iter().enumerate() {
-            let from = &x[at..at + LANES];
-            for i in 0..LANES {
-                let larger = from[i] > largest[i];
-                largest[i] = if larger { from[i] } else { largest[i] };
-                place[i] = if larger { number as u32 } else { place[i] };
+pub(super) fn pool(x: &[f32], y: &mut [f32], which: &mut [u8], line: usize, c: usize) {
+    let out = y.chunks_exact_mut(line / 2).zip(which.chunks_exact_mut(line / 2));
+    for (lines, (y, which)) in x.chunks_exact(2 * line).zip(out) {
+        let (top, bottom) = lines.split_at(line);
+        let four = top.chunks_exact(2 * c).zip(bottom.chunks_exact(2 * c));
+        let out = y.chunks_exact_mut(c).zip(which.chunks_exact_mut(c));
+        for ((top, bottom), (y, which)) in four.zip(out) {
+            let ((a, b), (c, d)) = (top.split_at(c), bottom.split_at(c));
+            let out = y.as_chunks_mut::<LANES>().0.iter_mut().zip(which.as_chunks_mut().0);
+            for (at, (y, which)) in out.enumerate() {
+                let (mut largest, mut place) = ([0.0; LANES], [u32::from(NONE); LANES]);
+                for (number, from) in [a, b, c, d].into_iter().enumerate() {
+                    let from = &from[at * LANES..][..LANES];
+                    for i in 0..LANES {
+                        let larger = from[i] > largest[i];
+                        largest[i] = if larger { from[i] } else { largest[i] };
+                        place[i] = if larger { 1 << number } else { place[i] };
+                    }
+                }
+                *y = largest;
+                *which = place.map(|place| place as u8);
             }
         }
-        *y = largest;
-        *which = place.map(|place| place as u8);
     }
 }
 
+/// The backward pass of [`pool`]: each derivative where its number was found, zeros elsewhere.
 #[inline(always)]
-fn unpool(dy: &[f32], which: &[u8], dx: &mut [f32], line: usize, c: usize) {
-    let given = dy.as_chunks::<LANES>().0.iter().zip(which.as_chunks::<LANES>().0);
-    for (chunk, (dy, which)) in given.enumerate() {
-        for (number, at) in four(chunk, line, c).into_iter().enumerate() {
-            let to = &mut dx[at..at + LANES];
-            for i in 0..LANES {
-                // All bits of the number or none of them: a comparison might become a jump.
-                let mask = u32::from(which[i] == number as u8).wrapping_neg();
-                to[i] = f32::from_bits(dy[i].to_bits() & mask);
+pub(super) fn unpool(dy: &[f32], which: &[u8], dx: &mut [f32], line: usize, c: usize) {
+    let given = dy.chunks_exact(line / 2).zip(which.chunks_exact(line / 2));
+    for (lines, (dy, which)) in dx.chunks_exact_mut(2 * line).zip(given) {
+        let given = dy.chunks_exact(c).zip(which.chunks_exact(c));
+        for (pixel, (dy, which)) in given.enumerate() {
+            let given = dy.as_chunks::<LANES>().0.iter().zip(which.as_chunks::<LANES>().0);
+            for (chunk, (dy, which)) in given.enumerate() {
+                let at = 2 * pixel * c + chunk * LANES;
+                for (number, at) in [at, at + c, at + line, at + line + c].into_iter().enumerate() {
+                    let mut to = [0.0; LANES];
+                    for i in 0..LANES {
+                        // All bits of the number or none of them: a comparison might become a jump.
+                        let mask = (u32::from(which[i]) >> number & 1).wrapping_neg();
+                        to[i] = f32::from_bits(dy[i].to_bits() & mask);
+                    }
+                    lines[at..at + LANES].copy_from_slice(&to);
+                }
             }
         }
     }

@@ -5,8 +5,9 @@ use engine::{
     cpu::Ways,
     model::Model,
     ops::{
-        Op, attention::Attention, conv::Conv, dense::Dense, gru::Gru, mean::Mean, norm::Norm,
-        patches::Patches, pool::ReluPool, position::Position, residual::Residual,
+        Op, attention::Attention, batch_norm::BatchNorm, conv::Conv, dense::Dense, gru::Gru,
+        mean::Mean, norm::Norm, patches::Patches, pool::ReluPool, position::Position, relu::Relu,
+        residual::Residual,
     },
     params::Params,
     philox::Dropout,
@@ -17,12 +18,24 @@ use engine::{
 
 const BATCH: usize = 6;
 
-/// Compares a step's loss with the definition's, and every tensor's gradient at some places with its slope.
+/// [`check_batch`] of a definition that sees one image at a time.
 fn check(model: Model, definition: impl Fn(&Definition, &[f64]) -> Vec<f64>) {
+    check_batch(model, BATCH, |values, batch| {
+        let rows = batch.iter().enumerate();
+        rows.map(|(row, x)| definition(&Definition { values, row }, x)).collect()
+    });
+}
+
+/// Compares a step's loss with the definition's, and every tensor's gradient at some places with its slope.
+fn check_batch(
+    model: Model,
+    size: usize,
+    definition: impl Fn(&Values, &[Vec<f64>]) -> Vec<Vec<f64>>,
+) {
     let inputs = model.inputs;
     let pixels: Vec<f32> =
-        (0..BATCH * inputs).map(|i| (i * 97 + i / 7 * 31) as u8 as f32 / 255.0).collect();
-    let labels: Vec<u32> = (0..BATCH as u32).map(|i| i * 7 % 10).collect();
+        (0..size * inputs).map(|i| (i * 97 + i / 7 * 31) as u8 as f32 / 255.0).collect();
+    let labels: Vec<u32> = (0..size as u32).map(|i| i * 7 % 10).collect();
     let tensors = model.params.tensors.clone();
     let tensors = || tensors.iter().filter(|t| t.tensor.place == engine::tensor::Place::Params);
     let mut values: Values = tensors()
@@ -32,22 +45,22 @@ fn check(model: Model, definition: impl Fn(&Definition, &[f64]) -> Vec<f64>) {
         })
         .collect();
     let mut step = Step::new(model, 2, Ways::default(), 1, adam);
-    let (to, truth) = step.batch(BATCH);
+    let (to, truth) = step.batch(size);
     to.copy_from_slice(&pixels);
     truth.copy_from_slice(&labels);
-    step.gradient(BATCH, Numbers::F32);
+    step.gradient(size, Numbers::F32);
 
     let loss = |values: &Values| {
-        let rows = pixels.chunks_exact(inputs).zip(&labels).enumerate();
-        let losses = rows.map(|(row, (pixels, label))| {
-            let x: Vec<f64> = pixels.iter().map(|p| f64::from(*p)).collect();
-            let scores = definition(&Definition { values, row }, &x);
+        let images = pixels.chunks_exact(inputs);
+        let batch: Vec<Vec<f64>> =
+            images.map(|image| image.iter().map(|p| f64::from(*p)).collect()).collect();
+        let losses = definition(values, &batch).into_iter().zip(&labels).map(|(scores, label)| {
             let sum: f64 = scores.iter().map(|score| score.exp()).sum();
             sum.ln() - scores[*label as usize]
         });
-        losses.sum::<f64>() / BATCH as f64
+        losses.sum::<f64>() / size as f64
     };
-    let found = f64::from(step.metrics(BATCH, Numbers::F32)[0]) / BATCH as f64;
+    let found = f64::from(step.metrics(size, Numbers::F32)[0]) / size as f64;
     let wanted = loss(&values);
     assert!((found / wanted - 1.0).abs() < 1e-5, "loss {found}, by definition {wanted}");
     for named in tensors() {
@@ -173,5 +186,44 @@ fn a_gated_recurrent_unit_over_several_moments() {
             ]
         });
         check(net, |d, x| d.dense("dense", &d.gru(&d.dense("embed", x), inputs)));
+    }
+}
+
+/// With batches that are not cut into equal blocks, and of one image alone.
+#[test]
+fn batch_norms_and_means() {
+    for size in [1, 6, 35] {
+        let net = model(64, |p| {
+            vec![
+                Box::new(Conv::bare(p, "stem", [8, 8, 1], 8, 3)),
+                Box::new(BatchNorm::new(p, "stem.norm", 8).relu_pool(8)),
+                Box::new(Residual(vec![
+                    Box::new(Conv::bare(p, "first", [4, 4, 8], 8, 3)),
+                    Box::new(BatchNorm::new(p, "first.norm", 8).relu()),
+                    Box::new(Conv::bare(p, "second", [4, 4, 8], 8, 3)),
+                    Box::new(BatchNorm::new(p, "second.norm", 8)),
+                ])),
+                Box::new(Relu),
+                Box::new(Conv::bare(p, "grow", [4, 4, 8], 24, 1)),
+                Box::new(Mean(16)),
+                Box::new(Dense::new(p, "dense", 24, 10)),
+            ]
+        });
+        let relu = |x: &Vec<f64>| -> Vec<f64> { x.iter().map(|x| x.max(0.0)).collect() };
+        check_batch(net, size, |values, batch| {
+            let d = Definition { values, row: 0 };
+            let conv = |name: &str, x: &[Vec<f64>], [side, ci, k]: [usize; 3]| -> Vec<_> {
+                x.iter().map(|x| d.bare_conv(name, x, [side, side, ci], k)).collect()
+            };
+            let x = d.batch_norm("stem.norm", &conv("stem", batch, [8, 1, 3]), 8);
+            let x: Vec<_> = x.iter().map(|x| d.pool(x, 8, 8)).collect();
+            let y = d.batch_norm("first.norm", &conv("first", &x, [4, 8, 3]), 8);
+            let y: Vec<_> = y.iter().map(relu).collect();
+            let y = d.batch_norm("second.norm", &conv("second", &y, [4, 8, 3]), 8);
+            let sums = x.iter().zip(&y).map(|(x, y)| x.iter().zip(y).map(|(x, y)| x + y).collect());
+            let x: Vec<_> = sums.map(|sum| relu(&sum)).collect();
+            let x = conv("grow", &x, [4, 8, 1]);
+            x.iter().map(|x| d.dense("dense", &d.mean(x, 24))).collect()
+        });
     }
 }

@@ -1,6 +1,8 @@
 //! Laws of the engine.
 
+mod batch_norm;
 mod definition;
+mod direct;
 mod gradients;
 mod laws;
 mod plan;

@@ -22,12 +22,12 @@ fn the_plan_shares_memory_and_fuses_the_convolutions() {
     of(model::cnn(3, 0.5), |loaded| {
         let (calls, plan) = (&loaded.calls, &loaded.plan);
         let fused = plan.slots.iter().filter(|slot| matches!(slot, Slot::Scratch(_))).count();
-        assert!(fused >= 7 && plan.groups.len() < calls.len() - 8, "{fused}");
+        assert!(fused >= 6 && plan.groups.len() < calls.len() - 8, "{fused}");
         // The outputs of the first convolution and their gradients alone would take more.
         let (arena, scratch) = (plan.arena, plan.scratch);
         assert!(arena < 2 * BATCH * 28 * 28 * 16 && 2 * scratch < arena, "{arena}, {scratch}");
         let flops: f64 = ledger(calls).iter().map(|entry| entry.flops).sum();
-        let conv = 2 * 25 * 784 * 16 + 2 * 400 * 100 * 32 + 400 * 196 * 32;
+        let conv = 2 * 25 * 784 * 16 + 3 * 400 * 100 * 32;
         let products = conv + 3 * (800 * 128 + 128 * 10);
         assert!((0.9..1.3).contains(&(flops / (2 * BATCH * products) as f64)), "{flops}");
     });

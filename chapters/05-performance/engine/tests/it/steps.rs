@@ -44,6 +44,7 @@ pub fn models() -> Vec<Model> {
         model::mlp(3, 0.2),
         model::cnn(3, 0.5),
         tokens(),
+        model::resnet(3),
         model::rnn(3),
         model::transformer(3),
     ]

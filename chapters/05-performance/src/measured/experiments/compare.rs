@@ -5,14 +5,11 @@ use crate::{
     ladder::fastest,
 };
 use backprop::{
-    measured::{
-        peers::{self, Answer, Job, Peer},
-        race::{OURS, add_peer, training},
-    },
+    measured::{peers::Answer, race::training},
     train::{Examples, Settings},
 };
 use dfdx::prelude::Cpu;
-use lab::{Error, Experiment, Key, Race, Recorder, Result, Samples, data::Source, peak};
+use lab::{Error, Experiment, Key, Race, Recorder, Result, Samples, peak};
 use matmul::parallel;
 use training::{Config, Model, Silent, train_on};
 
@@ -29,10 +26,6 @@ lab::keys! {
     pub LONG_RIGHT: measured "performance.time_long", Share, ["model", "epochs"];
     /// The seconds that they took.
     pub LONG_SECONDS: measured "performance.time_long.seconds", Seconds, ["model", "epochs"];
-    /// Seconds to the headline's accuracy.
-    HEADLINE: measured "performance.headline", Seconds, ["who", "version"];
-    /// Over ours.
-    HEADLINE_RATIO: measured "performance.headline.ratio", Ratio, ["who"];
     /// Seconds to the target accuracy, by the size of a batch.
     pub BATCH_SECONDS: measured "performance.batch", Seconds, ["batch", "lr"];
     /// Images a second.
@@ -50,8 +43,6 @@ pub fn experiments() -> Vec<Experiment> {
             "the accuracy of four models after so many seconds of training, from five seeds";
         full LONG_RIGHT.name => &[LONG_RIGHT, LONG_SECONDS], |r| trainings(r, [LONG_RIGHT, LONG_SECONDS], &LONG),
             "the same, for training runs that take minutes";
-        full HEADLINE.name => &[HEADLINE, HEADLINE_RATIO], headline,
-            "seconds until one network reaches 98% accuracy, here and in PyTorch";
         full BATCH_SECONDS.name => &[BATCH_SECONDS, BATCH_RATE, BATCH_EPOCHS], batches,
             "images a second and seconds to 97% accuracy, by the size of a batch";
     }
@@ -159,58 +150,6 @@ pub fn of_all<T>(found: &[T], of: impl Fn(&T) -> Option<f64>, what: &str) -> Res
     }
     let why = format!("{} of {} seeds reached {what}", reached.len(), found.len());
     Err(Error::Skipped { what: what.to_owned(), why })
-}
-
-/// The network of the headline: chapter 5's deeper perceptron.
-const HEADLINE_SIZES: [usize; 4] = [784, 512, 128, 10];
-/// What it has to reach.
-const SHARE: f64 = 0.98;
-/// After so many epochs it gives up.
-const PATIENCE: usize = 12;
-
-/// The same network here and in PyTorch, in turns: seconds until 98% of the test images are classified correctly.
-fn headline(r: &mut Recorder) -> Result<()> {
-    const PEER: &str = "pytorch";
-    let Some(data) = r.mnist(HEADLINE)? else { return Ok(()) };
-    let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
-    let (sizes, batch, epochs) = (HEADLINE_SIZES.to_vec(), 128, PATIENCE);
-    let settings = Settings { sizes, batch, epochs, ..Settings::default() };
-    let mut peer = pytorch(&data.source);
-    let results = {
-        let tell = |seed, who: &str| r.note(HEADLINE.name, &[("who", &who), ("seed", &seed)]);
-        let mut race = Race::default().telling(tell);
-        race.turn(OURS, |seed| {
-            let settings = Settings { seed: seed as u64, ..settings.clone() };
-            training(fastest, &settings, (&train, &tested))
-        });
-        add_peer(&mut race, PEER, &mut peer, (batch, epochs));
-        race.rounds(SEEDS)?
-    };
-    let to_share = |who: &str| {
-        let what = format!("98% in {PATIENCE} epochs");
-        of_all(results.of(who)?, |epochs| seconds(epochs, SHARE), &what)
-    };
-    for who in [OURS, PEER] {
-        let mut quantity = HEADLINE.at(&[("who", &who)]);
-        if let Some(first) = results.of(who).ok().and_then(|answers| answers.first()) {
-            let version = if who == OURS { "this chapter" } else { &first.framework };
-            quantity = quantity.with("version", version);
-        }
-        r.record_or_skip(quantity, to_share(who))?;
-    }
-    let ratio = to_share(PEER)
-        .and_then(|theirs| Ok(theirs.paired(&to_share(OURS)?, |theirs, ours| theirs / ours)));
-    r.record_or_skip(HEADLINE_RATIO.at(&[("who", &PEER)]), ratio)
-}
-
-/// PyTorch with the headline's network; or why not.
-fn pytorch(source: &Source) -> std::result::Result<Peer, String> {
-    let threads = parallel::available().to_string();
-    let sizes = HEADLINE_SIZES.map(|size| size.to_string()).join(",");
-    let list = ["--fused", "--threads", &threads, "--sizes", &sizes];
-    let first = Job { batch: 512, epochs: 1, seed: 0 };
-    let ready = peers::ready(&peers::folder().join("pytorch.py"), source, &list, first);
-    ready.map(|(peer, _)| peer)
 }
 
 /// Batches of the study.

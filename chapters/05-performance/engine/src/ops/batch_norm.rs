@@ -1,0 +1,330 @@
+//! Batch normalisation: each channel with mean 0 and variance 1 over all pixels of the batch, then scaled and shifted as
+//! learned; predictions take the running mean and variance. Ioffe and Szegedy 2015, algorithms 1 and 2.
+//!
+//! The sums of a block of images are made while its pixels are in the cache. Then all blocks have to be done: what follows is
+//! another pass over them, forward and backward. What stands behind it is part of that pass.
+
+#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
+
+use crate::{
+    ops::{
+        Backward, Op,
+        channels::{fold, repeated, sums, through_relu},
+        pool::{pool, unpool},
+    },
+    params::Params,
+    program::block_of,
+    record::Recorder,
+    tensor::Tensor,
+    words::{bytes, bytes_mut},
+};
+
+const EPSILON: f32 = 1e-5;
+/// What a batch adds to the running statistics.
+const MOMENTUM: f32 = 0.1;
+
+/// What stands behind a normalisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Behind {
+    Nothing,
+    Relu,
+    /// `ReLU` and the largest of four pixels, in lines of so many numbers.
+    Pool(usize),
+}
+
+/// A batch normalisation, and what stands behind it.
+pub struct BatchNorm {
+    name: String,
+    scale: Tensor,
+    bias: Tensor,
+    running: [Tensor; 2],
+    behind: Behind,
+}
+
+impl BatchNorm {
+    /// For images of so many channels.
+    pub fn new(params: &mut Params, name: &str, channels: usize) -> Self {
+        Self {
+            name: name.to_owned(),
+            scale: params.constant(&format!("{name}.scale"), channels, 1.0),
+            bias: params.constant(&format!("{name}.bias"), channels, 0.0),
+            running: [("mean", 0.0), ("var", 1.0)]
+                .map(|(of, value)| params.keep(&format!("{name}.running_{of}"), channels, value)),
+            behind: Behind::Nothing,
+        }
+    }
+
+    /// With `ReLU` behind it.
+    #[must_use]
+    pub fn relu(self) -> Self {
+        Self { behind: Behind::Relu, ..self }
+    }
+
+    /// With `ReLU` and a pool behind it, for images of lines of so many pixels.
+    #[must_use]
+    pub fn relu_pool(self, width: usize) -> Self {
+        Self { behind: Behind::Pool(width * self.scale.cols), ..self }
+    }
+}
+
+impl Op for BatchNorm {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        let Self { scale, bias, running, behind, .. } = *self;
+        let units = cx.pass.rows;
+        let moments =
+            if cx.pass.training { of_batch(cx, x, running) } else { of_record(cx, running) };
+        let part = behind.part();
+        let y = cx.tensor(units, x.cols / part);
+        // A byte for each of the pool's results.
+        let which = cx.tensor(units, if part == 1 { 1 } else { y.cols / 4 });
+        let (reads, writes) = (
+            [x.by_rows(), moments.whole(), scale.whole(), bias.whole()],
+            [y.by_rows(), which.by_rows()],
+        );
+        cx.rows("norm", units, reads, writes, move |_, [x, moments, scale, bias], [y, which]| {
+            behind.normalise(x, moments, [scale, bias], y, which);
+        })
+        .costs(4 * x.words());
+        let backward = move |cx: &mut Recorder, dy: Tensor| {
+            let seen = match behind {
+                Behind::Nothing => x,
+                Behind::Relu => y,
+                Behind::Pool(_) => which,
+            };
+            let [down, along] = sums_backward(cx, [dy, seen, x, moments], behind);
+            cx.sum(bias.gradient(), down);
+            cx.sum(scale.gradient(), along);
+            let (dx, count) = (cx.like(x), (x.words() / scale.cols) as f64);
+            let [dy, seen, images] = [dy, seen, x].map(Tensor::by_rows);
+            let [moments, scale, down, along] = [moments, scale, down, along].map(Tensor::whole);
+            let reads = [dy, seen, images, moments, scale, down, along];
+            cx.rows("norm", units, reads, [dx.by_rows()], move |_, reads, [dx]| {
+                let [dy, seen, x, moments, scale, down, along] = reads;
+                let means = [down, along].map(|parts| mean_of_parts(parts, scale.len(), count));
+                behind.backward([dy, seen, x], [moments, scale], &means, dx);
+            })
+            .costs(6 * x.words());
+            Some(dx)
+        };
+        (y, Box::new(backward))
+    }
+}
+
+impl Behind {
+    /// How many pixels become one.
+    fn part(self) -> usize {
+        if let Self::Pool(_) = self { 4 } else { 1 }
+    }
+
+    /// Numbers of the input that go through at once, where a line of channels has so many.
+    fn piece(self, line: usize) -> usize {
+        if let Self::Pool(line) = self { 2 * line } else { line }
+    }
+
+    /// (x − mean) / deviation · scale + bias, then what stands behind it.
+    fn normalise(
+        self,
+        x: &[f32],
+        moments: &[f32],
+        [scale, bias]: [&[f32]; 2],
+        y: &mut [f32],
+        which: &mut [f32],
+    ) {
+        let (mean, inverse) = moments.split_at(scale.len());
+        let times: Vec<f32> = scale.iter().zip(inverse).map(|(s, i)| s * i).collect();
+        let [mean, times, bias] = [mean, &times, bias].map(repeated);
+        let normalise = |x: &[f32], y: &mut [f32], floor: f32| {
+            let each = mean.iter().zip(&times).zip(&bias).zip(x);
+            for (y, (((mean, times), bias), x)) in y.iter_mut().zip(each) {
+                *y = ((x - mean) * times + bias).max(floor);
+            }
+        };
+        let (line, floor) =
+            (mean.len(), if self == Self::Nothing { f32::NEG_INFINITY } else { 0.0 });
+        let Self::Pool(width) = self else {
+            let pieces = x.chunks(line).zip(y.chunks_mut(line));
+            return lab::wide!(|| pieces.for_each(|(x, y)| normalise(x, y, floor)));
+        };
+        let (mut room, which) = (vec![0.0; 2 * width], bytes_mut(which));
+        let out = y.chunks_exact_mut(width / 2).zip(which.chunks_exact_mut(width / 2));
+        lab::wide!(|| for (x, (y, which)) in x.chunks_exact(2 * width).zip(out) {
+            x.chunks(line).zip(room.chunks_mut(line)).for_each(|(x, y)| normalise(x, y, floor));
+            pool(&room, y, which, width, scale.len());
+        });
+    }
+
+    /// What comes to a piece of the normalised pixels, from what comes to the outputs: itself, or in `room`.
+    #[inline(always)]
+    fn given<'a>(
+        self,
+        dy: &'a [f32],
+        seen: &[f32],
+        room: &'a mut [f32],
+        channels: usize,
+    ) -> &'a [f32] {
+        match self {
+            Self::Nothing => return dy,
+            Self::Relu => through_relu(dy, seen, room),
+            Self::Pool(width) => unpool(dy, bytes(seen), room, width, channels),
+        }
+        room
+    }
+
+    /// Calls `work` with each piece of the normalised pixels' gradient, of the pixels, and of what `work` writes.
+    #[inline(always)]
+    fn each_piece(
+        self,
+        [dy, seen, x]: [&[f32]; 3],
+        line: usize,
+        channels: usize,
+        mut work: impl FnMut(usize, &[f32], &[f32]),
+    ) {
+        let (piece, part) = (self.piece(line), self.part());
+        let bytes_of = if let Self::Pool(_) = self { 4 } else { 1 };
+        let mut room = vec![0.0; piece];
+        let given = dy.chunks(piece / part).zip(seen.chunks(piece / part / bytes_of));
+        for (number, (x, (dy, seen))) in x.chunks(piece).zip(given).enumerate() {
+            let g = self.given(dy, seen, &mut room, channels);
+            for (at, (g, x)) in g.chunks(line).zip(x.chunks(line)).enumerate() {
+                work(number * piece + at * line, g, x);
+            }
+        }
+    }
+
+    /// With g what comes to the normalised pixels x̂ and t = scale / deviation:
+    /// dx = t·(g − mean of g − x̂·mean of g·x̂) = t·g − steep·(x − mean) − flat.
+    fn backward(
+        self,
+        reads: [&[f32]; 3],
+        [moments, scale]: [&[f32]; 2],
+        means: &[Vec<f32>; 2],
+        dx: &mut [f32],
+    ) {
+        let (mean, inverse) = moments.split_at(scale.len());
+        let rows: Vec<[f32; 3]> = (0..scale.len())
+            .map(|c| {
+                let t = scale[c] * inverse[c];
+                [t, t * inverse[c] * means[1][c], t * means[0][c]]
+            })
+            .collect();
+        let row = |of: usize| repeated(&rows.iter().map(|row| row[of]).collect::<Vec<_>>());
+        let (mean, [times, steep, flat]) = (repeated(mean), [0, 1, 2].map(row));
+        lab::wide!(|| self.each_piece(reads, mean.len(), scale.len(), |at, g, x| {
+            let rows = mean.iter().zip(&times).zip(steep.iter().zip(&flat));
+            let dx = dx[at..].iter_mut().zip(g.iter().zip(x).zip(rows));
+            for (dx, ((g, x), ((mean, times), (steep, flat)))) in dx {
+                *dx = g * times - (x - mean) * steep - flat;
+            }
+        }));
+    }
+}
+
+/// The sum of all rows of so many channels, over a count.
+fn mean_of_parts(parts: &[f32], channels: usize, count: f64) -> Vec<f32> {
+    let of = |c: usize| parts[c..].iter().step_by(channels).copied().map(f64::from);
+    (0..channels).map(|c| (of(c).sum::<f64>() / count) as f32).collect()
+}
+
+/// Mean and one over the deviation of each channel; the running ones move towards those of the batch.
+fn of_batch(cx: &mut Recorder, x: Tensor, running: [Tensor; 2]) -> Tensor {
+    let (units, channels) = (cx.pass.rows, running[0].cols);
+    let pixels = x.words() / units / channels;
+    // A mean for each block, and the sum of the squares around it.
+    let parts = cx.parts(2 * channels);
+    cx.rows("moments", units, [x.by_rows()], [parts.part()], move |_, [x], [parts]| {
+        block_moments(x, parts);
+    })
+    .costs(4 * x.words());
+    let (moments, reads) = (cx.tensor(2, channels), [parts.whole()]);
+    let writes = [moments, running[0], running[1]].map(Tensor::by_rows);
+    cx.rows("moments", 1, reads, writes, move |_, [parts], [moments, mean, variance]| {
+        let size = |block: usize| (block_of(units).min(units - block * block_of(units))) * pixels;
+        let count = (units * pixels) as f64;
+        for c in 0..channels {
+            // Chan, Golub and LeVeque 1983, section 2.
+            let of = |which: usize| {
+                let own = parts[which * channels + c..].iter().step_by(2 * channels);
+                own.enumerate().map(|(block, own)| (size(block) as f64, f64::from(*own)))
+            };
+            let all = of(0).map(|(size, own)| size * own).sum::<f64>() / count;
+            let between: f64 = of(0).map(|(size, own)| size * (own - all) * (own - all)).sum();
+            let within: f64 = of(1).map(|(_, own)| own).sum();
+            let own = ((within + between) / count) as f32;
+            moments[c] = all as f32;
+            moments[channels + c] = 1.0 / (own + EPSILON).sqrt();
+            let unbiased = (count / (count - 1.0).max(1.0)) as f32;
+            mean[c] = (1.0 - MOMENTUM) * mean[c] + MOMENTUM * all as f32;
+            variance[c] = (1.0 - MOMENTUM) * variance[c] + MOMENTUM * unbiased * own;
+        }
+    });
+    moments
+}
+
+/// Mean and one over the deviation that were noted in training.
+fn of_record(cx: &mut Recorder, running: [Tensor; 2]) -> Tensor {
+    let channels = running[0].cols;
+    let moments = cx.tensor(2, channels);
+    let reads = running.map(Tensor::whole);
+    cx.rows("moments", 1, reads, [moments.by_rows()], move |_, [mean, variance], [moments]| {
+        moments[..channels].copy_from_slice(mean);
+        let inverse = variance.iter().map(|variance| 1.0 / (variance + EPSILON).sqrt());
+        moments[channels..].iter_mut().zip(inverse).for_each(|(to, inverse)| *to = inverse);
+    });
+    moments
+}
+
+/// The mean of each channel of some pixels, and the sum of squares around it. Around the first pixel the squares lose no
+/// digits to a large mean.
+fn block_moments(x: &[f32], parts: &mut [f32]) {
+    let channels = parts.len() / 2;
+    let (first, count) = (&x[..channels], (x.len() / channels) as f64);
+    let (around, mut sum, mut squares) = (repeated(first), sums(channels), sums(channels));
+    lab::wide!(|| for x in x.chunks(around.len()) {
+        let both = sum.iter_mut().zip(&mut squares);
+        for ((sum, square), (x, first)) in both.zip(x.iter().zip(&around)) {
+            let apart = x - first;
+            *sum += apart;
+            *square += apart * apart;
+        }
+    });
+    let (mean, around) = parts.split_at_mut(channels);
+    fold(&sum, mean);
+    fold(&squares, around);
+    for ((mean, around), first) in mean.iter_mut().zip(around).zip(first) {
+        let sum = f64::from(*mean);
+        *around = (f64::from(*around) - sum * sum / count).max(0.0) as f32;
+        *mean = (f64::from(*first) + sum / count) as f32;
+    }
+}
+
+/// For each channel and block, the sum of what comes to the normalised pixels, and that times these.
+fn sums_backward(
+    cx: &mut Recorder,
+    [dy, seen, x, moments]: [Tensor; 4],
+    behind: Behind,
+) -> [Tensor; 2] {
+    let (units, channels) = (cx.pass.rows, moments.cols);
+    let [down, along] = [(); 2].map(|()| cx.parts(channels));
+    let reads = [dy.by_rows(), seen.by_rows(), x.by_rows(), moments.whole()];
+    let writes = [down.part(), along.part()];
+    cx.rows("norm sums", units, reads, writes, move |_, [dy, seen, x, moments], [down, along]| {
+        let [mean, inverse] = [0, 1].map(|row| repeated(&moments[row * channels..][..channels]));
+        let (mut sum, mut product) = (sums(channels), sums(channels));
+        lab::wide!(|| behind.each_piece([dy, seen, x], mean.len(), channels, |_, g, x| {
+            let both = sum.iter_mut().zip(&mut product);
+            let given = g.iter().zip(x).zip(mean.iter().zip(&inverse));
+            for ((sum, product), ((g, x), (mean, inverse))) in both.zip(given) {
+                *sum += g;
+                *product += g * ((x - mean) * inverse);
+            }
+        }));
+        fold(&sum, down);
+        fold(&product, along);
+    })
+    .costs(5 * x.words());
+    [down, along]
+}
