@@ -4,7 +4,7 @@ use crate::steps::{BATCH, batch, step_of};
 use engine::{
     model::{self, Model},
     plan::Slot,
-    program::{Entry, Numbers, ledger},
+    program::{BLOCKS, Entry, Numbers, ledger},
     record::Pass,
 };
 
@@ -45,4 +45,18 @@ fn the_ledger_of_the_perceptron_is_what_its_page_counts() {
         assert!((flops - wanted as f64).abs() < 0.5, "{flops}, not {wanted}");
         assert_eq!(loaded.calls.len(), 10);
     });
+}
+
+/// So that a call among the others that is not done block by block fails here: it would send all that is kept through memory.
+#[test]
+fn blocks_of_sequences_go_through_a_whole_step() {
+    for (model, layers) in [(model::rnn(3), 1), (model::transformer(3), 10)] {
+        let words = model.params.words();
+        of(model, |loaded| {
+            let longest = loaded.plan.groups.iter().map(std::ops::Range::len).max();
+            assert!(longest > Some(7 * layers), "{longest:?}");
+            // Gradients block by block, panels, and nothing that is as long as the batch.
+            assert!(loaded.plan.arena < BLOCKS * words + 4 * words, "{}", loaded.plan.arena);
+        });
+    }
 }
