@@ -69,7 +69,8 @@ pub fn resnet(seed: u64) -> Model {
     Model::new(seed, 784, |p| {
         vec![
             Box::new(Conv::bare(p, "stem", [28, 28, 1], 24, 3)),
-            Box::new(BatchNorm::new(p, "stem.norm", 24).relu_pool(28)),
+            Box::new(BatchNorm::new(p, "stem.norm", 24)),
+            Box::new(ReluPool::new("stem.pool", 28, 24)),
             block(p, "wide", 14, 24),
             Box::new(ReluPool::new("wide.pool", 14, 24)),
             Box::new(Conv::bare(p, "grow", [7, 7, 24], 48, 1)),

@@ -2,7 +2,7 @@
 //! learned; predictions take the running mean and variance. Ioffe and Szegedy 2015, algorithms 1 and 2.
 //!
 //! The sums of a block of images are made while its pixels are in the cache. Then all blocks have to be done: what follows is
-//! another pass over them, forward and backward. What stands behind it is part of that pass.
+//! another pass over them, forward and backward. `ReLU` is part of that pass.
 
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
@@ -10,35 +10,24 @@ use crate::{
     ops::{
         Backward, Op,
         channels::{fold, repeated, sums, through_relu},
-        pool::{pool, unpool},
     },
     params::Params,
     program::block_of,
     record::Recorder,
     tensor::Tensor,
-    words::{bytes, bytes_mut},
 };
 
 const EPSILON: f32 = 1e-5;
 /// What a batch adds to the running statistics.
 const MOMENTUM: f32 = 0.1;
 
-/// What stands behind a normalisation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Behind {
-    Nothing,
-    Relu,
-    /// `ReLU` and the largest of four pixels, in lines of so many numbers.
-    Pool(usize),
-}
-
-/// A batch normalisation, and what stands behind it.
+/// A batch normalisation, and `ReLU` behind it if it is asked for.
 pub struct BatchNorm {
     name: String,
     scale: Tensor,
     bias: Tensor,
     running: [Tensor; 2],
-    behind: Behind,
+    relu: bool,
 }
 
 impl BatchNorm {
@@ -50,20 +39,14 @@ impl BatchNorm {
             bias: params.constant(&format!("{name}.bias"), channels, 0.0),
             running: [("mean", 0.0), ("var", 1.0)]
                 .map(|(of, value)| params.keep(&format!("{name}.running_{of}"), channels, value)),
-            behind: Behind::Nothing,
+            relu: false,
         }
     }
 
     /// With `ReLU` behind it.
     #[must_use]
     pub fn relu(self) -> Self {
-        Self { behind: Behind::Relu, ..self }
-    }
-
-    /// With `ReLU` and a pool behind it, for images of lines of so many pixels.
-    #[must_use]
-    pub fn relu_pool(self, width: usize) -> Self {
-        Self { behind: Behind::Pool(width * self.scale.cols), ..self }
+        Self { relu: true, ..self }
     }
 }
 
@@ -73,39 +56,27 @@ impl Op for BatchNorm {
     }
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
-        let Self { scale, bias, running, behind, .. } = *self;
-        let units = cx.pass.rows;
+        let Self { scale, bias, running, relu, .. } = *self;
+        let (units, y) = (cx.pass.rows, cx.like(x));
         let moments =
             if cx.pass.training { of_batch(cx, x, running) } else { of_record(cx, running) };
-        let part = behind.part();
-        let y = cx.tensor(units, x.cols / part);
-        // A byte for each of the pool's results.
-        let which = cx.tensor(units, if part == 1 { 1 } else { y.cols / 4 });
-        let (reads, writes) = (
-            [x.by_rows(), moments.whole(), scale.whole(), bias.whole()],
-            [y.by_rows(), which.by_rows()],
-        );
-        cx.rows("norm", units, reads, writes, move |_, [x, moments, scale, bias], [y, which]| {
-            behind.normalise(x, moments, [scale, bias], y, which);
+        let reads = [x.by_rows(), moments.whole(), scale.whole(), bias.whole()];
+        cx.rows("norm", units, reads, [y.by_rows()], move |_, [x, moments, scale, bias], [y]| {
+            normalise(x, moments, [scale, bias], relu, y);
         })
         .costs(4 * x.words());
         let backward = move |cx: &mut Recorder, dy: Tensor| {
-            let seen = match behind {
-                Behind::Nothing => x,
-                Behind::Relu => y,
-                Behind::Pool(_) => which,
-            };
-            let [down, along] = sums_backward(cx, [dy, seen, x, moments], behind);
+            let [down, along] = sums_backward(cx, [dy, y, x, moments], relu);
             cx.sum(bias.gradient(), down);
             cx.sum(scale.gradient(), along);
             let (dx, count) = (cx.like(x), (x.words() / scale.cols) as f64);
-            let [dy, seen, images] = [dy, seen, x].map(Tensor::by_rows);
+            let [dy, y, images] = [dy, y, x].map(Tensor::by_rows);
             let [moments, scale, down, along] = [moments, scale, down, along].map(Tensor::whole);
-            let reads = [dy, seen, images, moments, scale, down, along];
+            let reads = [dy, y, images, moments, scale, down, along];
             cx.rows("norm", units, reads, [dx.by_rows()], move |_, reads, [dx]| {
-                let [dy, seen, x, moments, scale, down, along] = reads;
+                let [dy, y, x, moments, scale, down, along] = reads;
                 let means = [down, along].map(|parts| mean_of_parts(parts, scale.len(), count));
-                behind.backward([dy, seen, x], [moments, scale], &means, dx);
+                images_backward([dy, y, x], [moments, scale], &means, relu, dx);
             })
             .costs(6 * x.words());
             Some(dx)
@@ -114,121 +85,64 @@ impl Op for BatchNorm {
     }
 }
 
-impl Behind {
-    /// How many pixels become one.
-    fn part(self) -> usize {
-        if let Self::Pool(_) = self { 4 } else { 1 }
-    }
-
-    /// Numbers of the input that go through at once, where a line of channels has so many.
-    fn piece(self, line: usize) -> usize {
-        if let Self::Pool(line) = self { 2 * line } else { line }
-    }
-
-    /// (x − mean) / deviation · scale + bias, then what stands behind it.
-    fn normalise(
-        self,
-        x: &[f32],
-        moments: &[f32],
-        [scale, bias]: [&[f32]; 2],
-        y: &mut [f32],
-        which: &mut [f32],
-    ) {
-        let (mean, inverse) = moments.split_at(scale.len());
-        let times: Vec<f32> = scale.iter().zip(inverse).map(|(s, i)| s * i).collect();
-        let [mean, times, bias] = [mean, &times, bias].map(repeated);
-        let rows = [&mean[..], &times, &bias];
-        let (line, floor) =
-            (mean.len(), if self == Self::Nothing { f32::NEG_INFINITY } else { 0.0 });
-        let Self::Pool(width) = self else {
-            let pieces = x.chunks(line).zip(y.chunks_mut(line));
-            return lab::wide!(|| for (x, y) in pieces {
-                scaled(x, rows, floor, y);
-            });
-        };
-        let (mut room, which) = (vec![0.0; 2 * width], bytes_mut(which));
-        let out = y.chunks_exact_mut(width / 2).zip(which.chunks_exact_mut(width / 2));
-        lab::wide!(|| for (x, (y, which)) in x.chunks_exact(2 * width).zip(out) {
-            for (x, y) in x.chunks(line).zip(room.chunks_mut(line)) {
-                scaled(x, rows, floor, y);
-            }
-            pool(&room, y, which, width, scale.len());
-        });
-    }
-
-    /// What comes to a piece of the normalised pixels, from what comes to the outputs: itself, or in `room`.
-    #[inline(always)]
-    fn given<'a>(
-        self,
-        dy: &'a [f32],
-        seen: &[f32],
-        room: &'a mut [f32],
-        channels: usize,
-    ) -> &'a [f32] {
-        match self {
-            Self::Nothing => return dy,
-            Self::Relu => through_relu(dy, seen, room),
-            Self::Pool(width) => unpool(dy, bytes(seen), room, width, channels),
+/// (x − mean) / deviation · scale + bias, then `ReLU`.
+fn normalise(x: &[f32], moments: &[f32], [scale, bias]: [&[f32]; 2], relu: bool, y: &mut [f32]) {
+    let (mean, inverse) = moments.split_at(scale.len());
+    let times: Vec<f32> = scale.iter().zip(inverse).map(|(s, i)| s * i).collect();
+    let [mean, times, bias] = [mean, &times, bias].map(repeated);
+    let floor = if relu { 0.0 } else { f32::NEG_INFINITY };
+    lab::wide!(|| for (x, y) in x.chunks(mean.len()).zip(y.chunks_mut(mean.len())) {
+        let each = mean.iter().zip(&times).zip(&bias).zip(x);
+        for (y, (((mean, times), bias), x)) in y.iter_mut().zip(each) {
+            *y = ((x - mean) * times + bias).max(floor);
         }
-        room
-    }
+    });
+}
 
-    /// Calls `work` with each piece of the normalised pixels' gradient, of the pixels, and of what `work` writes.
-    #[inline(always)]
-    fn each_piece(
-        self,
-        [dy, seen, x]: [&[f32]; 3],
-        line: usize,
-        channels: usize,
-        mut work: impl FnMut(usize, &[f32], &[f32]),
-    ) {
-        let (piece, part) = (self.piece(line), self.part());
-        let bytes_of = if let Self::Pool(_) = self { 4 } else { 1 };
-        let mut room = vec![0.0; piece];
-        let given = dy.chunks(piece / part).zip(seen.chunks(piece / part / bytes_of));
-        for (number, (x, (dy, seen))) in x.chunks(piece).zip(given).enumerate() {
-            let g = self.given(dy, seen, &mut room, channels);
-            for (at, (g, x)) in g.chunks(line).zip(x.chunks(line)).enumerate() {
-                work(number * piece + at * line, g, x);
-            }
+/// Calls `work` with what comes to each line of the normalised pixels, and with the pixels.
+#[inline(always)]
+fn each_line(
+    [dy, y, x]: [&[f32]; 3],
+    line: usize,
+    relu: bool,
+    mut work: impl FnMut(usize, &[f32], &[f32]),
+) {
+    let mut room = vec![0.0; line];
+    let given = dy.chunks(line).zip(y.chunks(line)).zip(x.chunks(line));
+    for (number, ((dy, y), x)) in given.enumerate() {
+        let room = &mut room[..dy.len()];
+        if relu {
+            through_relu(dy, y, room);
         }
-    }
-
-    /// With g what comes to the normalised pixels x̂ and t = scale / deviation:
-    /// dx = t·(g − mean of g − x̂·mean of g·x̂) = t·g − steep·(x − mean) − flat.
-    fn backward(
-        self,
-        reads: [&[f32]; 3],
-        [moments, scale]: [&[f32]; 2],
-        means: &[Vec<f32>; 2],
-        dx: &mut [f32],
-    ) {
-        let (mean, inverse) = moments.split_at(scale.len());
-        let rows: Vec<[f32; 3]> = (0..scale.len())
-            .map(|c| {
-                let t = scale[c] * inverse[c];
-                [t, t * inverse[c] * means[1][c], t * means[0][c]]
-            })
-            .collect();
-        let row = |of: usize| repeated(&rows.iter().map(|row| row[of]).collect::<Vec<_>>());
-        let (mean, [times, steep, flat]) = (repeated(mean), [0, 1, 2].map(row));
-        lab::wide!(|| self.each_piece(reads, mean.len(), scale.len(), |at, g, x| {
-            let rows = mean.iter().zip(&times).zip(steep.iter().zip(&flat));
-            let dx = dx[at..].iter_mut().zip(g.iter().zip(x).zip(rows));
-            for (dx, ((g, x), ((mean, times), (steep, flat)))) in dx {
-                *dx = g * times - (x - mean) * steep - flat;
-            }
-        }));
+        work(number * line, if relu { room } else { dy }, x);
     }
 }
 
-/// (x − mean) · times + bias, but no less than the floor.
-#[inline(always)]
-fn scaled(x: &[f32], [mean, times, bias]: [&[f32]; 3], floor: f32, y: &mut [f32]) {
-    let each = mean.iter().zip(times).zip(bias).zip(x);
-    for (y, (((mean, times), bias), x)) in y.iter_mut().zip(each) {
-        *y = ((x - mean) * times + bias).max(floor);
-    }
+/// With g what comes to the normalised pixels x̂ and t = scale / deviation:
+/// dx = t·(g − mean of g − x̂·mean of g·x̂) = t·g − steep·(x − mean) − flat.
+fn images_backward(
+    reads: [&[f32]; 3],
+    [moments, scale]: [&[f32]; 2],
+    means: &[Vec<f32>; 2],
+    relu: bool,
+    dx: &mut [f32],
+) {
+    let (mean, inverse) = moments.split_at(scale.len());
+    let rows: Vec<[f32; 3]> = (0..scale.len())
+        .map(|c| {
+            let t = scale[c] * inverse[c];
+            [t, t * inverse[c] * means[1][c], t * means[0][c]]
+        })
+        .collect();
+    let row = |of: usize| repeated(&rows.iter().map(|row| row[of]).collect::<Vec<_>>());
+    let (mean, [times, steep, flat]) = (repeated(mean), [0, 1, 2].map(row));
+    lab::wide!(|| each_line(reads, mean.len(), relu, |at, g, x| {
+        let rows = mean.iter().zip(&times).zip(steep.iter().zip(&flat));
+        let dx = dx[at..].iter_mut().zip(g.iter().zip(x).zip(rows));
+        for (dx, ((g, x), ((mean, times), (steep, flat)))) in dx {
+            *dx = g * times - (x - mean) * steep - flat;
+        }
+    }));
 }
 
 /// The sum of all rows of so many channels, over a count.
@@ -310,19 +224,15 @@ fn block_moments(x: &[f32], parts: &mut [f32]) {
 }
 
 /// For each channel and block, the sum of what comes to the normalised pixels, and that times these.
-fn sums_backward(
-    cx: &mut Recorder,
-    [dy, seen, x, moments]: [Tensor; 4],
-    behind: Behind,
-) -> [Tensor; 2] {
+fn sums_backward(cx: &mut Recorder, [dy, y, x, moments]: [Tensor; 4], relu: bool) -> [Tensor; 2] {
     let (units, channels) = (cx.pass.rows, moments.cols);
     let [down, along] = [(); 2].map(|()| cx.parts(channels));
-    let reads = [dy.by_rows(), seen.by_rows(), x.by_rows(), moments.whole()];
+    let reads = [dy.by_rows(), y.by_rows(), x.by_rows(), moments.whole()];
     let writes = [down.part(), along.part()];
-    cx.rows("norm sums", units, reads, writes, move |_, [dy, seen, x, moments], [down, along]| {
+    cx.rows("norm sums", units, reads, writes, move |_, [dy, y, x, moments], [down, along]| {
         let [mean, inverse] = [0, 1].map(|row| repeated(&moments[row * channels..][..channels]));
         let (mut sum, mut product) = (sums(channels), sums(channels));
-        lab::wide!(|| behind.each_piece([dy, seen, x], mean.len(), channels, |_, g, x| {
+        lab::wide!(|| each_line([dy, y, x], mean.len(), relu, |_, g, x| {
             let both = sum.iter_mut().zip(&mut product);
             let given = g.iter().zip(x).zip(mean.iter().zip(&inverse));
             for ((sum, product), ((g, x), (mean, inverse))) in both.zip(given) {

@@ -196,7 +196,8 @@ fn batch_norms_and_means() {
         let net = model(64, |p| {
             vec![
                 Box::new(Conv::bare(p, "stem", [8, 8, 1], 8, 3)),
-                Box::new(BatchNorm::new(p, "stem.norm", 8).relu_pool(8)),
+                Box::new(BatchNorm::new(p, "stem.norm", 8)),
+                Box::new(ReluPool::new("stem.pool", 8, 8)),
                 Box::new(Residual(vec![
                     Box::new(Conv::bare(p, "first", [4, 4, 8], 8, 3)),
                     Box::new(BatchNorm::new(p, "first.norm", 8).relu()),
