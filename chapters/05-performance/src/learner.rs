@@ -71,7 +71,9 @@ fn numbers() -> (Numbers, f32) {
 fn update(rule: Rule, decay: f32) -> impl Fn(Update) + Send + Sync {
     move |Update { step, rate, p, means: [m, v], g }| {
         if decay > 0.0 && rule == Rule::AdamW {
-            p.iter_mut().for_each(|p| *p -= rate * decay * *p);
+            for p in &mut *p {
+                *p -= rate * decay * *p;
+            }
         } else if decay > 0.0 {
             g.iter_mut().zip(&*p).for_each(|(g, p)| *g += decay * p);
         }

@@ -3,6 +3,7 @@
 /// A cache line of numbers: vectors that begin at one cross no other.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
+#[allow(dead_code, reason = "slices of numbers read it")]
 struct Line([f32; 16]);
 
 /// A buffer; it starts with zeros.

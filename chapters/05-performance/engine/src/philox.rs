@@ -67,10 +67,10 @@ impl Dropout {
     #[inline(always)]
     fn mask(&self, state: &[u32], group: u32) -> [f32; GROUP] {
         let (mut counters, mut mask) = ([[0; LANES]; 4], [0.0; GROUP]);
-        for lane in 0..LANES {
-            counters[0][lane] = group * LANES as u32 + lane as u32;
-            counters[1][lane] = state[state::DRAW];
+        for (lane, counter) in counters[0].iter_mut().enumerate() {
+            *counter = group * LANES as u32 + lane as u32;
         }
+        counters[1] = [state[state::DRAW]; LANES];
         let words = philox(counters, [state[state::SEED], self.site]);
         for (half, mask) in mask.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
             for (mask, word) in mask.iter_mut().zip(&words[half / 2]) {

@@ -21,8 +21,10 @@ pub fn record(cx: &mut Recorder, scores: Tensor, labels: Tensor) -> [Tensor; 2] 
             powers.for_each(|(power, score)| *power = exp(score - highest));
             let sum: f32 = gradient.iter().sum();
             sums[0] += sum.ln() - (scores[label] - highest);
-            sums[1] += f32::from(u8::from(scores[label] == highest));
-            gradient.iter_mut().for_each(|power| *power *= share / sum);
+            sums[1] += f32::from(u8::from(scores[label] >= highest));
+            for power in &mut *gradient {
+                *power *= share / sum;
+            }
             gradient[label] -= share;
             // ANCHOR_END: row
         }
