@@ -46,6 +46,8 @@ pub fn layers(sizes: &[usize], dropout: f64) -> Model {
 pub struct Trained {
     step: Step,
     settings: Settings,
+    /// What its products read.
+    numbers: Numbers,
 }
 
 impl Trained {
@@ -63,7 +65,7 @@ impl Trained {
         };
         let mut step = Step::new(model, threads, ways, settings.seed as u32, update);
         step.from_file(Place::Params, &first);
-        Ok(Self { step, settings })
+        Ok(Self { step, settings, numbers: Numbers::F32 })
     }
 
     // ANCHOR: step
@@ -72,8 +74,8 @@ impl Trained {
         let (image, label) =
             (|at: usize| data.image(index[at]), |at: usize| data.labels[index[at]]);
         self.step.gather(index.len(), image, label);
-        self.step.gradient(index.len(), Numbers::F32);
-        let [loss, _right] = self.step.metrics(index.len(), Numbers::F32);
+        self.step.gradient(index.len(), self.numbers);
+        let [loss, _right] = self.step.metrics(index.len(), self.numbers);
         self.step.update(self.settings.rule.lr as f32);
         f64::from(loss)
     }
@@ -204,7 +206,16 @@ fn rung(settings: Settings, threads: usize, ways: Ways) -> Result<Box<dyn Learne
 /// # Errors
 /// As [`Settings::check`].
 pub fn fastest(settings: Settings) -> Result<Box<dyn Learner>> {
-    rung(settings, parallel::available(), Ways::default())
+    reading(settings, Numbers::F32)
+}
+
+/// [`fastest`], whose products read these numbers.
+///
+/// # Errors
+/// As [`fastest`].
+pub fn reading(settings: Settings, numbers: Numbers) -> Result<Box<dyn Learner>> {
+    let trained = Trained::new(settings, parallel::available(), Ways::default())?;
+    Ok(Box::new(Trained { numbers, ..trained }))
 }
 
 /// The rungs, from the slowest way to the fastest.

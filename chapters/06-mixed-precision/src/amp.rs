@@ -7,12 +7,11 @@
 //! 3. [`replica`]: a model's copy in f16, and its gradients back in f32.
 //! 4. [`step`]: a step of training in mixed precision; [`autocast`]: the same for any model; [`deep`]: one that can't do
 //!    without its parts.
-//! 5. [`ablations`]: what happens without each of them; [`narrow`]: sums in f16.
+//! 5. [`ablations`]: what happens without each of them.
 
 pub mod ablations;
 pub mod autocast;
 pub mod deep;
-pub mod narrow;
 pub mod range;
 pub mod replica;
 pub mod scaler;

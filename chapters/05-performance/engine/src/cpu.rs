@@ -197,11 +197,13 @@ impl Cpu {
         let options = Options { accumulate: *accumulate, epilogue: fused, threads };
         let whole = Bases::written(bases.span(c.whole(), 1, 0, 0));
         let sums = MatMut::new(whole, c.rows, c.cols).expect("as above");
+        // ANCHOR: numbers
         match numbers {
             Numbers::Bf16 => bgemm(sums, matrix(a), matrix(b), options),
             Numbers::F32 | Numbers::F16 => sgemm(sums, matrix(a), matrix(b), options),
         }
         .expect("the recorder has seen the shapes");
+        // ANCHOR_END: numbers
         let each = |work: &(dyn Fn(usize, &mut [f32]) + Sync)| {
             self.each_block(*units, c.words() < WORTH / 8, |_, block| {
                 let first = block * block_of(*units) * (c.words() / units);

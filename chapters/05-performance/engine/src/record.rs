@@ -194,11 +194,15 @@ impl Recorder {
         });
     }
 
-    /// What a product reads of numbers: themselves, or a rounded copy. A product rounds to bf16 by itself.
+    // ANCHOR: operand
+    /// What a product reads of numbers: themselves, or a rounded copy. A
+    /// product rounds to bf16 by itself.
     #[must_use]
     pub fn operand(&mut self, numbers: Tensor) -> Tensor {
-        if self.pass.numbers == Numbers::F16 { self.rounded(numbers, false) } else { numbers }
+        let copied = self.pass.numbers == Numbers::F16;
+        if copied { self.rounded(numbers, false) } else { numbers }
     }
+    // ANCHOR_END: operand
 
     /// [`Recorder::operand`] of derivatives, which f16 needs a factor for.
     #[must_use]

@@ -2,7 +2,6 @@
 
 use crate::amp::{
     deep::Deep,
-    narrow,
     replica::{H, Half, HalfEngine, HalfModel, halved},
     scaler::{PYTORCH, Scaling},
     step::Amp,
@@ -39,8 +38,6 @@ pub enum Variant {
     SmallLoss,
     /// No f32 weights: they are f16 between steps, though Adam's sums are f32.
     NoMasters,
-    /// Sums of products in f16.
-    NarrowSums,
     /// All in f16: weights, Adam's means, and this ε in its division.
     HalfAdam {
         /// Keeps the division away from zero.
@@ -56,7 +53,6 @@ impl fmt::Display for Variant {
             Self::NoScale => f.write_str("no scale"),
             Self::SmallLoss => f.write_str("no scale, small loss"),
             Self::NoMasters => f.write_str("no masters"),
-            Self::NarrowSums => f.write_str("f16 sums"),
             Self::HalfAdam { epsilon } => write!(f, "f16 adam {epsilon:e}"),
         }
     }
@@ -99,7 +95,6 @@ pub const SETTINGS: [Setting; 3] = [
             Variant::NoScale,
             Variant::SmallLoss,
             Variant::NoMasters,
-            Variant::NarrowSums,
             Variant::HalfAdam { epsilon: 1e-8 },
             Variant::HalfAdam { epsilon: 1e-3 },
         ],
@@ -144,10 +139,6 @@ impl Setting {
         if self.deep {
             return with::<Deep<f32, Cpu>>(variant, &dev, &config, data);
         }
-        if variant == Variant::NarrowSums {
-            let mut amp = Amp::<Mlp<Cpu>, Cpu>::new(&dev, &config.settings)?.forward(narrow::mlp);
-            return train_stepper(&mut amp, &Alone, &dev, &config, data, &mut Silent);
-        }
         with::<Mlp<Cpu>>(variant, &dev, &config, data)
     }
 }
@@ -167,9 +158,6 @@ where
         Variant::HalfAdam { epsilon } => {
             let mut half = AllHalf::<M, Cpu>::new(dev, settings, epsilon)?;
             return train_stepper(&mut half, &Alone, dev, config, data, &mut Silent);
-        }
-        Variant::NarrowSums => {
-            return Err(Error::Config("sums in f16 are made for the perceptron alone".into()));
         }
         Variant::NoScale => Scaling::Off,
         Variant::SmallLoss => Scaling::Static(SMALL_LOSS),

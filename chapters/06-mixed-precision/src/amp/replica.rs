@@ -55,7 +55,7 @@ impl<D: HalfEngine> HalfModel<D> for Linear<PIXELS, CLASSES, H, D> {
 }
 
 /// Chapter 4's perceptron in f16.
-pub type HalfMlp<D> = ((Linear<PIXELS, 128, H, D>, ReLU), Dropout, Linear<128, CLASSES, H, D>);
+type HalfMlp<D> = ((Linear<PIXELS, 128, H, D>, ReLU), Dropout, Linear<128, CLASSES, H, D>);
 
 impl<D: HalfEngine> HalfModel<D> for HalfMlp<D> {
     fn learn(

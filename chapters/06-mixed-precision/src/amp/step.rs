@@ -1,9 +1,7 @@
 //! A step of training in mixed precision.
 
 use crate::amp::{
-    replica::{
-        H, Half, HalfEngine, HalfImages, HalfLogits, HalfModel, HalfTape, halved, loaded, unscaled,
-    },
+    replica::{H, Half, HalfEngine, HalfModel, halved, loaded, unscaled},
     scaler::{PYTORCH, Scaler, Scaling},
 };
 use dfdx::{dtypes::f16, losses::cross_entropy_with_logits_loss, prelude::*};
@@ -14,12 +12,6 @@ use training::{
     optimizer::State,
     step::{Full, Learner, Scores, Stepper},
 };
-
-/// The forward pass in f16, with every operation on the tape.
-pub type Forward<M, D> = fn(
-    &mut Half<M, D>,
-    HalfImages<D, HalfTape<D>>,
-) -> Result<HalfLogits<D, HalfTape<D>>, <D as HasErr>::Err>;
 
 /// A batch's scores, and the gradients of a model in f16.
 pub type ScoresAndGradients<D> = (Logits<D>, Gradients<H, D>);
@@ -32,7 +24,6 @@ pub struct Amp<M: Network<D>, D: HalfEngine> {
     pub scaler: Scaler,
     /// Whether the weights stay f32 between steps. Without that they are rounded to f16 after each: an ablation.
     pub keep_f32: bool,
-    forward: Forward<M, D>,
     /// Whether the last gradients were finite.
     finite: bool,
 }
@@ -52,7 +43,6 @@ where
             master: Full::new(dev, settings)?,
             scaler: Scaler::new(Scaling::Dynamic(PYTORCH)),
             keep_f32: true,
-            forward: Half::<M, D>::learn,
             finite: true,
         })
     }
@@ -61,12 +51,6 @@ where
     #[must_use]
     pub fn scaling(self, scaling: Scaling) -> Self {
         Self { scaler: Scaler::new(scaling), ..self }
-    }
-
-    /// The same with another forward pass.
-    #[must_use]
-    pub fn forward(self, forward: Forward<M, D>) -> Self {
-        Self { forward, ..self }
     }
 
     // ANCHOR: passes
@@ -80,7 +64,7 @@ where
     ) -> Result<ScoresAndGradients<D>, D::Err> {
         // Forward, in f16.
         let images = images.try_to_dtype::<H>()?.traced(half.try_alloc_grads()?);
-        let scores = (self.forward)(half, images)?;
+        let scores = half.learn(images)?;
         // The loss in f32, times the factor, and its gradient at the scores.
         let wide = scores.retaped::<NoneTape>().try_to_dtype::<f32>()?;
         let loss = cross_entropy_with_logits_loss(wide.leaky_trace(), targets);

@@ -1,7 +1,10 @@
 //! What a step computes and moves, counted before it runs, and the time that a machine's limits leave for it.
 
-use super::update;
 use matmul::Shape;
+
+/// Bytes that Adam reads and writes for each parameter: gradient, moments and master weight are read, the last three are
+/// written.
+const ADAM: f64 = 16.0 + 12.0;
 
 /// One product of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,7 +60,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Those of a step in f32, or in bf16.
+    /// Those of a step in f32, or of one that keeps what its products read in bf16.
     pub fn of(sizes: &[usize], batch: usize, bf16: bool) -> Self {
         let all = products(sizes, batch);
         let parameters: f64 = sizes.windows(2).map(|p| ((p[0] + 1) * p[1]) as f64).sum();
@@ -66,7 +69,7 @@ impl Needs {
         Self {
             operations: all.iter().map(|p| p.shape.operations()).sum(),
             products: all.iter().map(|p| bytes(p.shape, if bf16 { 2.0 } else { 4.0 })).sum(),
-            adam: update::BYTES * parameters,
+            adam: ADAM * parameters,
             conversion: if bf16 { 6.0 * hidden + 2.0 * parameters } else { 0.0 },
         }
     }

@@ -1,6 +1,5 @@
 mod ablations;
 mod deep;
-mod narrow;
 mod range;
 mod replica;
 mod scaler;

@@ -2,12 +2,9 @@
 
 mod amp;
 mod bf16 {
+    mod engine;
     mod error;
-    mod network;
-    mod number;
-    mod pass;
     mod roofline;
-    mod update;
 }
 mod bit_explorer;
 mod formats {

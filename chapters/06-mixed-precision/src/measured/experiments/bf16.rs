@@ -2,30 +2,24 @@
 
 use crate::bf16::{
     error::Sum,
-    network::{Multiplication, learner},
-    pass,
     roofline::{Needs, bytes, products},
-    update::{self, update},
 };
 use backprop::{
-    adam::{Adam, Factors, Moments},
     order::order,
     peers::{self, Job},
     train::{Examples, Settings, fit},
 };
-use half::bf16;
 use lab::{
     Budget, Experiment, Key, Plan, Race, Recorder, Result, Samples,
     data::Source,
     key::Quantity,
     peak::{self, Traffic},
     race::Results,
-    random::numbers,
     record::ParamList,
 };
-use matmul::{Unit as Multiplier, parallel, simd::Level};
+use matmul::{Unit as Multiplier, parallel};
+use performance::{engine::program::Numbers, ladder::reading};
 use std::{
-    hint::black_box,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -47,14 +41,12 @@ lab::keys! {
     /// How far a sum is off.
     pub ERROR: counted "mixed_precision.bf16.error", Number, ["sum", "k"];
     ERROR_PREDICTED: calculated "mixed_precision.bf16.error.predicted", Number, ["sum", "k"];
-    WALKS: measured "mixed_precision.bf16.walks", Seconds, ["part"];
-    WALKS_RATE: measured "mixed_precision.bf16.walks.rate", BytesPerSecond, ["part"];
     /// Images a second of the race.
-    RATE: measured "mixed_precision.bf16", ImagesPerSecond, ["who"];
-    STEP: measured "mixed_precision.bf16.step", Seconds, ["who"];
-    FLOPS: measured "mixed_precision.bf16.flops", FlopsPerSecond, ["who"];
+    RATE: measured "mixed_precision.bf16.race", ImagesPerSecond, ["who"];
+    STEP: measured "mixed_precision.bf16.race.step", Seconds, ["who"];
+    FLOPS: measured "mixed_precision.bf16.race.flops", FlopsPerSecond, ["who"];
     /// How many times as long the slow one takes.
-    RATIO: measured "mixed_precision.bf16.ratio", Ratio, ["slow", "fast"];
+    RATIO: measured "mixed_precision.bf16.race.ratio", Ratio, ["slow", "fast"];
     /// Test accuracy.
     pub RIGHT: measured "mixed_precision.bf16.accuracy", Share, ["number", "data", "epochs", "unit"];
     /// The training loss.
@@ -76,13 +68,8 @@ pub fn experiments() -> Vec<Experiment> {
                 Ok(())
             },
             "how far sums of products are off with inputs in bf16, by the number of terms";
-        quick WALKS.name => &[WALKS, WALKS_RATE], |r| {
-                walks(r);
-                Ok(())
-            },
-            "how long rounding takes, compared with the work around it";
         full RATE.name => &[RATE, STEP, FLOPS, RATIO], race,
-            "a step of 784-2048-2048-10 in f32 and in bf16, and PyTorch's (with `measure --peers`)";
+            "a step of 784-2048-2048-10 by the engine in f32 and in bf16, and PyTorch's (with `measure --peers`)";
         full RIGHT.name => &[RIGHT, LOSS, DIFFERENCE], accuracy,
             "what training in bf16 costs in accuracy: 784-512-512-10, five seeds";
     }
@@ -99,11 +86,6 @@ const NETWORKS: [(&str, &[usize], usize); 2] =
 /// Why nothing multiplies bf16 here.
 fn no_unit() -> String {
     format!("{}, and no AVX512-BF16", Multiplier::Tiles.missing())
-}
-
-/// The unit that multiplies bf16, or the one that would if this CPU had it.
-fn unit() -> Multiplier {
-    Multiplier::of_bf16().unwrap_or(Multiplier::Tiles)
 }
 
 fn limits(r: &mut Recorder) {
@@ -168,55 +150,23 @@ fn errors(r: &mut Recorder) {
     }
 }
 
-fn walks(r: &mut Recorder) {
-    let (threads, width) = (parallel::available(), WIDE[1]);
-    let bandwidth = peak::bandwidth(Traffic::Triad, threads);
-    let mut walk = |part: &str, bytes: f64, work: &mut dyn FnMut()| {
-        let list: ParamList = &[("part", &part)];
-        let seconds = r.time(WALKS.at(list), work);
-        let rate = WALKS_RATE.at(list).against(bandwidth.clone());
-        r.record(rate, Samples::one(bytes / seconds));
-    };
-    let count = width * width;
-    let (mut p, g, mut moments) = (numbers(count, 1), numbers(count, 2), Moments::zeros(count));
-    let f = Factors::new(&Adam::default(), 1);
-    walk("adam", update::BYTES * count as f64, &mut || {
-        update::<f32>(f, &mut p, &mut moments, &g, &mut [], threads);
-    });
-    let mut copy = vec![bf16::ZERO; count];
-    walk("adam-rounding", (update::BYTES + 2.0) * count as f64, &mut || {
-        update(f, &mut p, &mut moments, &g, &mut copy, threads);
-    });
-    let (sums, bias) = (numbers(BATCH * width, 3), numbers(width, 4));
-    let mut kept = vec![bf16::ZERO; BATCH * width];
-    walk("hidden", 6.0 * kept.len() as f64, &mut || {
-        pass::hidden(&sums, &bias, &mut kept, threads);
-        black_box(&kept);
-    });
-}
-
 /// A contender of the race.
 pub struct Contender {
     /// Its name in the records.
     pub who: &'static str,
-    /// This crate's way, or the options of PyTorch's program.
+    /// What the engine's products read, or the options of PyTorch's program.
     by: By,
 }
 
 enum By {
-    Network(fn() -> Multiplication),
+    Engine(Numbers),
     PyTorch(&'static [&'static str]),
 }
 
 /// All of them. The others are compared with the first.
-pub const CONTENDERS: [Contender; 7] = [
-    Contender { who: "bf16", by: By::Network(|| Multiplication::Keeping(unit())) },
-    Contender { who: "bf16-rounding", by: By::Network(|| Multiplication::Rounding(unit())) },
-    Contender { who: "f32", by: By::Network(|| Multiplication::F32) },
-    Contender {
-        who: "bf16-portable",
-        by: By::Network(|| Multiplication::Keeping(Multiplier::Vectors(Level::best()))),
-    },
+pub const CONTENDERS: [Contender; 5] = [
+    Contender { who: "bf16", by: By::Engine(Numbers::Bf16) },
+    Contender { who: "f32", by: By::Engine(Numbers::F32) },
     Contender { who: "pytorch-f32", by: By::PyTorch(&[]) },
     Contender { who: "pytorch-bf16", by: By::PyTorch(&["--autocast"]) },
     Contender { who: "pytorch-bf16-fused", by: By::PyTorch(&["--autocast", "--fused"]) },
@@ -229,13 +179,11 @@ const TOO_LONG: f64 = 5.0;
 const STEPS: usize = 12;
 
 /// The pairs that are compared: the slow one, and the fast one.
-const RATIOS: [(&str, &str); 6] = [
+const RATIOS: [(&str, &str); 4] = [
     ("f32", "bf16"),
-    ("bf16-rounding", "bf16"),
     ("pytorch-f32", "bf16"),
     ("pytorch-bf16", "bf16"),
     ("pytorch-bf16-fused", "bf16"),
-    ("f32", "bf16-portable"),
 ];
 
 /// Runs an epoch of `STEPS` batches, given how many it ran before, and returns the seconds.
@@ -263,29 +211,24 @@ impl Contender {
     /// If the network can't be made. The inner error is what keeps the contender out.
     pub fn turn<'t>(&self, set: &'t Examples, source: &Source) -> Result<Result<Turn<'t>, Absent>> {
         match self.by {
-            By::Network(way) => ours(way(), set),
+            By::Engine(numbers) => Ok(Ok(ours(numbers, set)?)),
             By::PyTorch(more) => Ok(pytorch(more, source, set.len())),
         }
     }
 }
 
-/// This crate's network.
-fn ours(way: Multiplication, train: &Examples) -> Result<Result<Turn<'_>, Absent>> {
-    if let Multiplication::Keeping(unit) | Multiplication::Rounding(unit) = way
-        && !unit.available()
-    {
-        return Ok(Err(no_unit().into()));
-    }
+/// The engine's.
+fn ours(numbers: Numbers, train: &Examples) -> Result<Turn<'_>> {
     let settings =
         Settings { sizes: WIDE.to_vec(), batch: BATCH, dropout: 0.0, ..Settings::default() };
-    let mut learner = learner(settings, way)?;
-    Ok(Ok(Box::new(move |turns| {
+    let mut learner = reading(settings, numbers)?;
+    Ok(Box::new(move |turns| {
         let epoch = turns + 1;
         let order = order(0, epoch, train.len());
         let start = Instant::now();
         learner.epoch(train, &order, epoch)?;
         Ok(start.elapsed().as_secs_f64())
-    })))
+    }))
 }
 
 /// PyTorch's, with the options `more`.
@@ -354,9 +297,8 @@ fn record(r: &mut Recorder, results: &Results, images: usize, slow: &[(&str, f64
     let operations = Needs::of(&WIDE, BATCH, true).operations * images as f64 / BATCH as f64;
     for Contender { who, .. } in &CONTENDERS {
         let list: ParamList = &[("who", who)];
-        let narrow =
-            matches!(*who, "bf16" | "bf16-rounding" | "pytorch-bf16" | "pytorch-bf16-fused");
-        let limit = if narrow { unit().peak(cores) } else { peak::fma_f32(cores) };
+        let wide = matches!(*who, "f32" | "pytorch-f32");
+        let limit = if wide { peak::fma_f32(cores) } else { Multiplier::best().peak(cores) };
         r.record_or_skip(RATE.at(list), results.rate(who, images as f64))?;
         r.record_or_skip(FLOPS.at(list).against(limit), results.rate(who, operations))?;
         let step = match slow.iter().find(|(other, _)| other == who) {
@@ -379,8 +321,7 @@ fn accuracy(r: &mut Recorder) -> Result<()> {
     let data = r.data_set()?;
     let (train, tested) = (Examples::of(&data.train), Examples::of(&data.test));
     let epochs = 8;
-    let ways =
-        [("f32", Multiplication::F32), ("bf16", Multiplication::Keeping(Multiplier::best()))];
+    let ways = [("f32", Numbers::F32), ("bf16", Numbers::Bf16)];
     let results = {
         let tell = |seed, number: &str| r.note(RIGHT.name, &[("seed", &seed), ("number", &number)]);
         let mut race = Race::default().telling(tell);
@@ -390,7 +331,7 @@ fn accuracy(r: &mut Recorder) -> Result<()> {
                 let (sizes, batch, seed) = (SMALLER.to_vec(), 128, seed as u64);
                 let settings =
                     Settings { sizes, batch, epochs, dropout: 0.0, seed, ..Settings::default() };
-                let mut learner = learner(settings.clone(), way)?;
+                let mut learner = reading(settings.clone(), way)?;
                 let history = fit(&mut *learner, (train, tested), &settings, |_| {})?;
                 Ok(history.last().map_or((f64::NAN, f64::NAN), |last| (last.accuracy, last.loss)))
             });

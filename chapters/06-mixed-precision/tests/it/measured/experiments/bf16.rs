@@ -43,10 +43,7 @@ fn contenders_that_cannot_run_say_why() {
         let turn = contender.turn(&train, &Source::Drawn).unwrap();
         let why = turn.err().map(|absent| absent.why);
         match contender.who {
-            "f32" | "bf16-portable" => assert_eq!(why, None),
-            "bf16" | "bf16-rounding" => {
-                assert_eq!(why.is_none(), Multiplier::of_bf16().is_some());
-            }
+            "f32" | "bf16" => assert_eq!(why, None),
             _ => assert!(why.is_some_and(|why| why.contains("--peers"))),
         }
     }
