@@ -11,7 +11,7 @@ pub mod gru;
 pub mod loss;
 pub mod mean;
 pub mod norm;
-mod panel;
+pub mod panel;
 pub mod patches;
 pub mod pool;
 pub mod position;

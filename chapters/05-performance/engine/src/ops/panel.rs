@@ -97,17 +97,24 @@ pub fn gradient(cx: &mut Recorder, w: Tensor, x: Tensor, dy: Tensor, from: usize
 /// The left side of a product: the steps from row to row, and from term to term.
 #[derive(Clone, Copy)]
 pub struct Left<'a> {
+    /// Its numbers.
     pub values: &'a [f32],
+    /// From row to row.
     pub row: usize,
+    /// From term to term.
     pub term: usize,
 }
 
 /// The right side: rows with a step from one to the next, or [`packed`] without one.
 #[derive(Clone, Copy)]
 pub struct Right<'a> {
+    /// Its numbers.
     pub values: &'a [f32],
+    /// Terms of a sum.
     pub terms: usize,
+    /// From term to term, or none for panels.
     pub step: Option<usize>,
+    /// Sums of a row.
     pub cols: usize,
 }
 
@@ -119,7 +126,25 @@ impl<'a> Right<'a> {
 }
 
 /// C = A·B with sums that start from a row, or C + A·B without one. C is rows, with a step from one to the next.
-pub fn product((c, c_step): (&mut [f32], usize), a: Left, b: Right, start: Option<&[f32]>) {
+///
+/// # Panics
+/// If an operand has fewer numbers.
+pub fn product(c: (&mut [f32], usize), a: Left, b: Right, start: Option<&[f32]>) {
+    product_on(Level::best(), c, a, b, start);
+}
+
+/// [`product`] with these vectors.
+///
+/// # Panics
+/// As [`product`], and on a CPU without them.
+pub fn product_on(
+    level: Level,
+    (c, c_step): (&mut [f32], usize),
+    a: Left,
+    b: Right,
+    start: Option<&[f32]>,
+) {
+    assert!(level.available(), "this CPU has no such vectors");
     let (rows, k, n) = (c.len().div_ceil(c_step), b.terms, b.cols);
     if rows == 0 || k == 0 || n == 0 {
         return;
@@ -147,7 +172,7 @@ pub fn product((c, c_step): (&mut [f32], usize), a: Left, b: Right, start: Optio
     };
     // SAFETY: the CPU has the instructions, and all rows and panels are there (above).
     unsafe {
-        match Level::best() {
+        match level {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => avx512(&job, rows),
             #[cfg(target_arch = "x86_64")]

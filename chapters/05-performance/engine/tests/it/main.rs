@@ -5,5 +5,6 @@ mod definition;
 mod direct;
 mod gradients;
 mod laws;
+mod panel;
 mod plan;
 mod steps;
