@@ -27,7 +27,7 @@ pub use learning::{
 };
 pub use measured::{chapter, experiments, experiments::studies};
 pub use models::{
-    autocast, cnn, conv, cpu, fused, layers, linear, mlp, model, norm, ready, resnet, rnn,
+    autocast, cnn, conv, cpu, dense, layers, linear, mlp, model, norm, ready, resnet, rnn,
     transformer,
 };
 pub use runner::{

@@ -9,8 +9,8 @@ use crate::{
         step::{Full, Learner},
     },
     models::{
-        attention::Attend, cnn::Cnn, conv::Convolve, gates::GatedStep, linear::Linear, mlp::Mlp,
-        model::Network, norm::BatchNorm, resnet::Resnet, rnn::Rnn, transformer::Transformer,
+        cnn::Cnn, conv::Convolve, linear::Linear, mlp::Mlp, model::Network, norm::BatchNorm,
+        resnet::Resnet, rnn::Rnn, transformer::Transformer,
     },
 };
 use dfdx::prelude::Cpu;
@@ -108,7 +108,7 @@ impl AllModels for Cuda {
     }
 }
 
-fn of_name<D: Engine + Convolve + BatchNorm + GatedStep + Attend>(
+fn of_name<D: Engine + Convolve + BatchNorm>(
     dev: &D,
     settings: &Settings,
 ) -> Result<Box<dyn Learner<Device = D>>> {

@@ -2,10 +2,10 @@
 
 use crate::models::{
     conv::{Conv2d, Convolve},
-    fused::{FusedRows, linear},
+    dense::linear,
     model::{Images, Learned, Logits, Network},
     norm::Mode,
-    ready::ready,
+    ready::{Addressable, ready},
 };
 use dfdx::{prelude::*, tensor_ops::Device};
 
@@ -46,7 +46,7 @@ impl<D: Convolve> Cnn<f32, D> {
     }
 }
 
-impl<D: Convolve + FusedRows> Network<D> for Cnn<f32, D> {
+impl<D: Convolve + Addressable> Network<D> for Cnn<f32, D> {
     const DRAWS_PER_STEP: u64 = 1;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {

@@ -1,11 +1,9 @@
-//! What the CPU's own operations share: a tensor's values as a slice, chapter 1's product on slices, and gradients that
-//! are changed where they lie.
+//! What the CPU's own operations share: a tensor's values as a slice, and chapter 1's product on slices.
 
 use crate::models::autocast::Operands;
 use dfdx::prelude::*;
 use matmul::{MatMut, MatRef, Options};
 use rayon::prelude::*;
-use std::{mem::take, ops::DerefMut};
 
 /// A tensor's values, in the order of its shape. dfdx's own `as_vec` follows the strides value by value; here the
 /// whole memory is copied at once, after it was put in order if it was not.
@@ -42,16 +40,6 @@ pub(crate) fn product(
 /// [`CpuError::WrongNumElements`] if they do not fill its rows.
 pub(crate) fn matrix(values: &[f32], cols: usize) -> Result<MatRef<'_, f32>, CpuError> {
     MatRef::new(values, values.len() / cols, cols).map_err(|_| CpuError::WrongNumElements)
-}
-
-/// Takes a gradient out, so that others can be changed while it is read; it must be put back.
-pub(crate) fn taken(gradient: &mut impl DerefMut<Target = Vec<f32>>) -> Vec<f32> {
-    take(&mut **gradient)
-}
-
-/// Adds `more` to `sum`.
-pub(crate) fn accumulate(sum: &mut [f32], more: &[f32]) {
-    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
 }
 
 /// Does `work` for each image, whose `len` values it may change; images are divided among the threads.

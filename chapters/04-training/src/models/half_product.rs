@@ -1,6 +1,5 @@
-//! A product of numbers in 16 bits between f32 tensors, on dfdx's tape of f32: what a GPU multiplies where
-//! [`operands`] says so. In f16 it is the device's own; bf16, which dfdx has not, are f32 that were rounded.
-//! The CPU has products of its own, which read rounded numbers.
+//! A product of numbers in 16 bits between f32 tensors, on dfdx's tape of f32: what is multiplied where [`operands`] says so.
+//! In f16 it is a GPU's own; elsewhere, and in bf16, which dfdx has not, it is that of f32 that were rounded.
 
 use crate::models::autocast::{Operands, operands};
 use dfdx::{
@@ -13,19 +12,29 @@ use std::mem::{replace, swap};
 /// Stored in f16, summed in f32.
 type H = AMP<f16>;
 
-/// A device that multiplies in f16 too.
-pub trait Half: Device<f32> + Device<H> {}
+/// A device that has numbers in f16 too.
+pub trait Half: Device<f32> + Device<H> {
+    /// Whether it multiplies them faster than f32. Else products of numbers that were rounded to f16 are f32.
+    const FAST: bool;
+}
 
-impl<D: Device<f32> + Device<H>> Half for D {}
+impl Half for Cpu {
+    const FAST: bool = false;
+}
+
+#[cfg(feature = "cuda")]
+impl Half for Cuda {
+    const FAST: bool = true;
+}
 
 /// A matrix: (rows, columns).
 type Matrix<M, N, D, T> = Tensor<(M, N), f32, D, T>;
 /// Matrices: (how many, rows, columns).
-pub type Matrices<D, T = NoneTape> = Tensor<(usize, usize, usize), f32, D, T>;
+pub type Matrices<M, N, D, T = NoneTape> = Tensor<(usize, M, N), f32, D, T>;
 /// From numbers of one type to those of another.
 type Change<A, B, D> = fn(Stack<A, D>) -> Result<Stack<B, D>, <D as HasErr>::Err>;
 /// Matrices of numbers of a type.
-type Stack<E, D> = Tensor<(usize, usize, usize), E, D>;
+type Stack<E, D, T = NoneTape> = Tensor<(usize, usize, usize), E, D, T>;
 
 /// A·B, of numbers in 16 bits where products read those.
 ///
@@ -39,8 +48,8 @@ pub fn product<K: Dim, N: Dim, D: Half, T: Tape<f32, D> + Merge<T>>(
         return a.try_matmul(b);
     }
     let (&(rows, inner), &(_, columns)) = (a.shape(), b.shape());
-    let a = a.try_reshape_like(&(1, rows, inner.size()))?;
-    let b = b.try_reshape_like(&(1, inner.size(), columns.size()))?;
+    let a = a.try_reshape_like(&(1, rows, inner))?;
+    let b = b.try_reshape_like(&(1, inner, columns))?;
     product_of_each(a, b)?.try_reshape_like(&(rows, columns))
 }
 
@@ -48,17 +57,25 @@ pub fn product<K: Dim, N: Dim, D: Half, T: Tape<f32, D> + Merge<T>>(
 ///
 /// # Errors
 /// The device's own.
-pub fn product_of_each<D: Half, T: Tape<f32, D> + Merge<T>>(
-    a: Matrices<D, T>,
-    b: Matrices<D, T>,
-) -> Result<Matrices<D, T>, D::Err> {
-    match operands() {
-        Operands::F32 => a.try_matmul(b),
-        Operands::F16 { scale } => {
-            narrow_product::<H, _, _>(a, b, scale, Tensor::try_to_dtype, Tensor::try_to_dtype)
-        }
-        Operands::Bf16 => narrow_product(a, b, 1.0, to_bf16, Ok),
+pub fn product_of_each<M: Dim, K: Dim, N: Dim, D: Half, T: Tape<f32, D> + Merge<T>>(
+    a: Matrices<M, K, D, T>,
+    b: Matrices<K, N, D, T>,
+) -> Result<Matrices<M, N, D, T>, D::Err> {
+    let read = operands();
+    if read == Operands::F32 {
+        return a.try_matmul(b);
     }
+    let (&(count, rows, inner), &(_, _, columns)) = (a.shape(), b.shape());
+    let a = a.try_reshape_like(&(count, rows.size(), inner.size()))?;
+    let b = b.try_reshape_like(&(count, inner.size(), columns.size()))?;
+    let product = match read {
+        Operands::F16 { scale } if D::FAST => {
+            narrow_product::<H, _, _>(a, b, scale, Tensor::try_to_dtype, Tensor::try_to_dtype)?
+        }
+        Operands::F16 { scale } => narrow_product(a, b, scale, to_f16, Ok)?,
+        _ => narrow_product(a, b, 1.0, to_bf16, Ok)?,
+    };
+    product.try_reshape_like(&(count, rows, columns))
 }
 
 /// The numbers that bf16 has, in f32: a number minus what a large multiple of it loses (Veltkamp 1968; Dekker, T. J. (1971), "A
@@ -75,18 +92,23 @@ pub fn to_bf16<S: Shape, D: Device<f32>>(
     large.try_sub(lost)
 }
 
+/// The numbers that f16 has, in f32.
+fn to_f16<S: Shape, D: Half>(x: Tensor<S, f32, D>) -> Result<Tensor<S, f32, D>, D::Err> {
+    x.try_to_dtype::<H>()?.try_to_dtype()
+}
+
 /// A·B of each two matrices that were made narrow, and widened. The derivatives are narrowed with a factor, which is divided out
 /// of what is made of them.
 ///
 /// # Errors
 /// The device's own.
 fn narrow_product<E: Dtype, D: Device<f32> + Device<E>, T: Tape<f32, D> + Merge<T>>(
-    a: Matrices<D, T>,
-    b: Matrices<D, T>,
+    a: Stack<f32, D, T>,
+    b: Stack<f32, D, T>,
     scale: f32,
     narrow: Change<f32, E, D>,
     widen: Change<E, f32, D>,
-) -> Result<Matrices<D, T>, D::Err> {
+) -> Result<Stack<f32, D, T>, D::Err> {
     let ((a, tape), (b, others)) = (a.split_tape(), b.split_tape());
     let mut tape = tape.merge(others);
     let [narrow_a, narrow_b] = [narrow(a.clone())?, narrow(b.clone())?];

@@ -1,20 +1,21 @@
 //! The linear model: one layer, a score for each digit. The second article's TensorFlow example.
 
 use crate::models::{
-    fused::{self, FusedRows},
+    dense,
     model::{Images, Learned, Logits, Network},
     norm::Mode,
+    ready::Addressable,
 };
 use dfdx::prelude::*;
 
 /// 784 pixels, 10 digits: each score is a weighted sum of the pixels.
 pub type Linear<D> = modules::Linear<784, 10, f32, D>;
 
-impl<D: FusedRows> Network<D> for Linear<D> {
+impl<D: Addressable> Network<D> for Linear<D> {
     const DRAWS_PER_STEP: u64 = 0;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
-        fused::linear(self, images)
+        dense::linear(self, images)
     }
 
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {

@@ -1,9 +1,10 @@
 //! The multi-layer perceptron: the article's Keras example on dfdx.
 
 use crate::models::{
-    fused::{FusedRows, linear},
+    dense::linear,
     model::{Images, Learned, Logits, Network},
     norm::Mode,
+    ready::Addressable,
 };
 use dfdx::{
     nn::modules::{Dropout, Linear, ReLU},
@@ -19,7 +20,7 @@ pub type Mlp<D> = (
 );
 // ANCHOR_END: model
 
-impl<D: FusedRows> Network<D> for Mlp<D> {
+impl<D: Addressable> Network<D> for Mlp<D> {
     const DRAWS_PER_STEP: u64 = 1;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {

@@ -1,8 +1,8 @@
 //! Batch normalisation: each channel gets the mean 0 and the deviation 1 over the batch, then a scale and a bias that
 //! are learned. Ioffe and Szegedy 2015, algorithms 1 and 2.
 //!
-//! dfdx has it, put together from operations that each pass over all values once, on every device. The CPU has one
-//! of its own here, with two passes forward and two backward; a test checks that both are equal.
+//! dfdx has it, on every device. On the CPU it adds up all rows one after the other in f32, which leaves five digits of ten
+//! thousand rows. So the CPU learns with an operation of its own here, which sums in blocks; a test checks that both are equal.
 
 use crate::models::{conv::Maps, cpu::numbers};
 use dfdx::{nn::modules::BatchNorm1D, prelude::*, tensor_ops::Device};
@@ -25,12 +25,6 @@ pub trait BatchNorm: Device<f32> {
         rows: Rows<C, Self, Traced<Self>>,
         norm: &mut Norm<C, f32, Self>,
     ) -> Result<Rows<C, Self, Traced<Self>>, Self::Err>;
-
-    /// Each channel with the mean and the variance that were noted while learning.
-    fn normalise_by_record<const C: usize>(
-        rows: Rows<C, Self>,
-        norm: &Norm<C, f32, Self>,
-    ) -> Result<Rows<C, Self>, Self::Err>;
 }
 
 impl BatchNorm for Cpu {
@@ -40,13 +34,6 @@ impl BatchNorm for Cpu {
     ) -> Result<Rows<C, Self, Traced<Self>>, CpuError> {
         by_batch(rows, norm)
     }
-
-    fn normalise_by_record<const C: usize>(
-        rows: Rows<C, Self>,
-        norm: &Norm<C, f32, Self>,
-    ) -> Result<Rows<C, Self>, CpuError> {
-        by_record(&rows, norm)
-    }
 }
 
 #[cfg(feature = "cuda")]
@@ -55,29 +42,31 @@ impl BatchNorm for Cuda {
         rows: Rows<C, Self, Traced<Self>>,
         norm: &mut Norm<C, f32, Self>,
     ) -> Result<Rows<C, Self, Traced<Self>>, CudaError> {
-        by_parts(rows, norm)
-    }
-
-    fn normalise_by_record<const C: usize>(
-        rows: Rows<C, Self>,
-        norm: &Norm<C, f32, Self>,
-    ) -> Result<Rows<C, Self>, CudaError> {
-        norm.try_forward(rows)
+        norm.try_forward_mut(rows)
     }
 }
 
-/// Whether a model is in training: it has a tape.
+/// Whether a model is in training: it has a tape. Every error is the device's own.
+#[allow(clippy::missing_errors_doc)]
 pub trait Mode<D: Device<f32>>: Tape<f32, D> + Merge<Self> {
-    /// Normalises: while it learns, by the batch's own mean and variance; without a tape by the ones that were noted.
-    ///
-    /// # Errors
-    /// The device's own.
+    /// Normalises: while it learns, by the batch's own mean and variance, which are noted; without a tape by those that were.
     fn normalise<const C: usize>(
         rows: Rows<C, D, Self>,
         norm: &mut Norm<C, f32, D>,
     ) -> Result<Rows<C, D, Self>, D::Err>
     where
         D: BatchNorm;
+
+    /// Does `work`: operations of dfdx that are one to the model. A profile shows them as one, by the name of `work`'s type.
+    fn whole<A: Shape, B: Shape, F>(
+        x: Tensor<A, f32, D, Self>,
+        work: F,
+    ) -> Result<Tensor<B, f32, D, Self>, D::Err>
+    where
+        F: FnOnce(Tensor<A, f32, D, Self>) -> Result<Tensor<B, f32, D, Self>, D::Err>,
+    {
+        work(x)
+    }
 }
 
 impl<D: Device<f32>> Mode<D> for Traced<D> {
@@ -100,7 +89,7 @@ impl<D: Device<f32>> Mode<D> for NoneTape {
     where
         D: BatchNorm,
     {
-        D::normalise_by_record(rows, norm)
+        norm.try_forward(rows)
     }
 }
 
@@ -156,7 +145,7 @@ fn row<const C: usize>(rows: &[f32], at: usize) -> &[f32; C] {
 }
 
 /// Mixes a batch's mean and variance over so many rows into those that predictions take.
-pub fn note<const C: usize>(
+fn note<const C: usize>(
     norm: &mut Norm<C, f32, Cpu>,
     mean: &[f32; C],
     var: &[f32; C],
@@ -248,35 +237,4 @@ pub fn by_batch<const C: usize, T: Tape<f32, Cpu>>(
         Ok(())
     });
     Ok(out.put_tape(tape))
-}
-
-/// The CPU's own [`BatchNorm::normalise_by_record`].
-///
-/// # Errors
-/// The device's own.
-pub fn by_record<const C: usize>(
-    x: &Rows<C, Cpu>,
-    norm: &Norm<C, f32, Cpu>,
-) -> Result<Rows<C, Cpu>, CpuError> {
-    let (scale, bias) = (norm.scale.array(), norm.bias.array());
-    let (mean, var) = (norm.running_mean.array(), norm.running_var.array());
-    let (dev, count) = (x.device().clone(), x.shape().0);
-    let mut out = numbers(x)?;
-    let times: [f32; C] = std::array::from_fn(|c| scale[c] / (var[c] + norm.epsilon as f32).sqrt());
-    let plus: [f32; C] = std::array::from_fn(|c| bias[c] - mean[c] * times[c]);
-    each_row::<C>(&mut out, |_, row| {
-        row.iter_mut().zip(times.iter().zip(&plus)).for_each(|(v, (t, p))| *v = *v * t + p);
-    });
-    dev.try_tensor_from_vec(out, (count, Const))
-}
-
-/// dfdx's own normalisation while learning, for any device.
-///
-/// # Errors
-/// The device's own.
-pub fn by_parts<const C: usize, D: Device<f32>>(
-    x: Rows<C, D, Traced<D>>,
-    norm: &mut Norm<C, f32, D>,
-) -> Result<Rows<C, D, Traced<D>>, D::Err> {
-    norm.try_forward_mut(x)
 }

@@ -4,15 +4,15 @@
 //! its forward pass, [`ready`] names a layer that comes behind it. Back at that point, nothing more is added to the layer's
 //! gradients. Who takes the step may [`listen`]; as with `autocast`, the model does not know.
 
-use crate::{Error, Result};
-use dfdx::{prelude::*, tensor_ops::Device};
+use crate::{Error, Result, models::half_product::Half};
+use dfdx::prelude::*;
 use std::{any::Any, cell::RefCell};
 
 /// Numbers in a device's memory: their address, and how many there are.
 pub type Place = (u64, usize);
 
 /// A device whose numbers another library can use where they lie.
-pub trait Addressable: Device<f32> {
+pub trait Addressable: Half {
     /// The address of a tensor's numbers in the device's memory. The memory of a CPU is the host's.
     fn address(numbers: &mut <Self as Storage<f32>>::Vec) -> u64;
 

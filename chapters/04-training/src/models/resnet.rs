@@ -2,11 +2,11 @@
 
 use crate::models::{
     conv::{Convolve, Filters, Maps, he},
-    fused::{FusedRows, linear},
+    dense::linear,
     layers::Number,
     model::{Images, Learned, Logits, Network},
     norm::{BatchNorm, Mode, Norm, normalise},
-    ready::ready,
+    ready::{Addressable, ready},
 };
 use dfdx::{
     nn::tensor_collection::{ModuleVisitor, TensorCollection},
@@ -61,7 +61,7 @@ pub struct Resnet<E: Dtype, D: Device<E>> {
     pub dense: modules::Linear<48, 10, E, D>,
 }
 
-impl<D: Convolve + BatchNorm + FusedRows> Resnet<f32, D> {
+impl<D: Convolve + BatchNorm + Addressable> Resnet<f32, D> {
     fn forward<T: Mode<D>>(&mut self, images: Images<D, T>) -> Result<Logits<D, T>, D::Err> {
         let batch = images.shape().0;
         let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
@@ -82,7 +82,7 @@ impl<const CI: usize, const CO: usize, const K: usize, D: Convolve + BatchNorm>
     }
 }
 
-impl<D: Convolve + BatchNorm + FusedRows> Network<D> for Resnet<f32, D> {
+impl<D: Convolve + BatchNorm + Addressable> Network<D> for Resnet<f32, D> {
     const DRAWS_PER_STEP: u64 = 0;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {

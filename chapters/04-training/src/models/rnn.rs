@@ -1,8 +1,9 @@
 //! The recurrent network: it reads an image row by row, from the top, and remembers.
 
 use crate::models::{
-    fused::{Affine, FusedRows},
-    gates::GatedStep,
+    dense::Affine,
+    gates::{deal_rows, gated_step},
+    half_product::Half,
     model::{CLASSES, Images, Learned, Logits, Network},
     norm::{Mode, Rows},
 };
@@ -31,29 +32,26 @@ pub struct Rnn<E: Dtype, D: Device<E>> {
 
 crate::made_of!(Rnn: input, recurrent, dense);
 
-impl<D: FusedRows + GatedStep> Rnn<f32, D> {
+impl<D: Half> Rnn<f32, D> {
     // ANCHOR: forward
     /// Reads the images from the top row to the bottom one.
-    fn scores<T: Tape<f32, D> + Merge<T>>(
-        &self,
-        images: Images<D, T>,
-    ) -> Result<Logits<D, T>, D::Err> {
+    fn scores<T: Mode<D>>(&self, images: Images<D, T>) -> Learned<D, T> {
         let (dev, batch) = (images.device().clone(), images.shape().0);
         // What a row says does not depend on the state: one product for all.
         let rows = images.try_reshape_like(&(batch * MOMENTS, Const))?;
         let inputs = self.input.forward(rows)?;
-        let (inputs, mut tape) = D::deal_rows(inputs, MOMENTS)?;
+        let (inputs, mut tape) = deal_rows(inputs, MOMENTS)?;
         let mut state: Rows<HIDDEN, D> = dev.try_zeros_like(&(batch, Const))?;
         for input in &inputs {
             let sums = self.recurrent.forward(state.clone().put_tape(tape))?;
-            (state, tape) = D::gated_step(input, sums, &state)?.split_tape();
+            (state, tape) = gated_step(input, sums, &state)?.split_tape();
         }
         self.dense.forward(state.put_tape(tape))
     }
     // ANCHOR_END: forward
 }
 
-impl<D: FusedRows + GatedStep> Network<D> for Rnn<f32, D> {
+impl<D: Half> Network<D> for Rnn<f32, D> {
     const DRAWS_PER_STEP: u64 = 0;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {

@@ -1,12 +1,13 @@
 //! The transformer: every patch of the image looks at every other one and takes from it what it needs.
 
 use crate::models::{
-    attention::Attend,
-    fused::{Affine, FusedRows},
+    attention::attend,
+    dense::{Affine, add_row},
+    half_product::Half,
     layers::Number,
     model::{CLASSES, Images, Learned, Logits, Network},
     norm::{Mode, Rows},
-    ready::ready,
+    ready::{Addressable, ready},
 };
 use dfdx::{
     nn::{
@@ -108,68 +109,55 @@ impl<E: Number, D: Device<E>> TensorCollection<E, D> for Transformer<E, D> {
     }
 }
 
-impl<D: Attend> Attention<f32, D> {
+/// What is found for each patch.
+type Found<D, T> = Result<Rows<WIDTH, D, T>, <D as HasErr>::Err>;
+
+impl<D: Half> Attention<f32, D> {
     // ANCHOR: questions
     /// Every patch attends to all patches: a weighted sum of their values.
-    fn forward<T: Tape<f32, D> + Merge<T>>(
-        &self,
-        patches: Rows<WIDTH, D, T>,
-    ) -> Result<Rows<WIDTH, D, T>, D::Err> {
+    fn forward<T: Mode<D>>(&self, patches: Rows<WIDTH, D, T>) -> Found<D, T> {
         let x = patches.retaped::<T>();
         let q = self.query.forward(patches)?;
         let k = self.key.forward(x.retaped::<T>())?;
         let v = self.value.forward(x)?;
-        self.merge.forward(D::attend([q, k, v])?)
+        self.merge.forward(attend([q, k, v])?)
     }
     // ANCHOR_END: questions
 }
 
-impl<D: Attend> Block<f32, D> {
+impl<D: Half> Block<f32, D> {
     /// What attention and dense layers find is added to what was there.
-    ///
-    /// # Errors
-    /// The device's own.
-    pub fn forward<T: Tape<f32, D> + Merge<T>>(
-        &self,
-        x: Rows<WIDTH, D, T>,
-    ) -> Result<Rows<WIDTH, D, T>, D::Err> {
+    fn forward<T: Mode<D>>(&self, x: Rows<WIDTH, D, T>) -> Found<D, T> {
         let before = x.retaped::<T>();
-        let x = self.attention.forward(normalise(&self.norm1, x)?)?;
+        let x = self.attention.forward(normalise_rows(&self.norm1, x)?)?;
         let x = x.try_add(before)?;
         let before = x.retaped::<T>();
-        let hidden = self.wide.forward(normalise(&self.norm2, x)?)?.try_relu()?;
+        let hidden = self.wide.forward(normalise_rows(&self.norm2, x)?)?.try_relu()?;
         self.narrow.forward(hidden)?.try_add(before)
     }
 }
 
-/// Each row with mean 0 and variance 1, then scaled and shifted as learned.
-fn normalise<D: FusedRows, T: Tape<f32, D> + Merge<T>>(
-    norm: &LayerNorm1D<WIDTH, f32, D>,
-    rows: Rows<WIDTH, D, T>,
-) -> Result<Rows<WIDTH, D, T>, D::Err> {
-    D::normalise_rows(rows, &norm.gamma, &norm.beta)
+/// Each row with mean 0 and variance 1, then scaled and shifted as learned: layer normalisation (Ba, Kiros and Hinton 2016).
+fn normalise_rows<const N: usize, D: Device<f32>, T: Mode<D>>(
+    norm: &LayerNorm1D<N, f32, D>,
+    rows: Rows<N, D, T>,
+) -> Result<Rows<N, D, T>, D::Err> {
+    T::whole(rows, |rows| norm.try_forward(rows))
 }
 
-impl<D: Attend> Transformer<f32, D> {
-    /// Patches to values, two blocks, and the mean of all patches decides. `block` says how a block computes.
-    ///
-    /// # Errors
-    /// The device's own.
-    pub fn scores<T: Tape<f32, D> + Merge<T>>(
-        &self,
-        images: Images<D, T>,
-        block: impl Fn(&Block<f32, D>, Rows<WIDTH, D, T>) -> Result<Rows<WIDTH, D, T>, D::Err>,
-    ) -> Result<Logits<D, T>, D::Err> {
+impl<D: Addressable> Transformer<f32, D> {
+    /// Patches to values, two blocks, and the mean of all patches decides.
+    fn scores<T: Mode<D>>(&self, images: Images<D, T>) -> Learned<D, T> {
         let batch = images.shape().0;
         let x = self.embed.forward(patches(images)?)?;
         let place = self.position.clone().try_reshape::<Rank1<PICTURE>>()?;
-        let x = D::add_row(x.try_reshape_like(&(batch, Const))?, &place)?;
+        let x = add_row(x.try_reshape_like(&(batch, Const))?, &place)?;
         let x = x.try_reshape_like(&(batch * PATCHES, Const))?;
-        let x = block(&self.block1, ready(x, &self.block1)?)?;
-        let x = block(&self.block2, ready(x, &self.block2)?)?;
+        let x = self.block1.forward(ready(x, &self.block1)?)?;
+        let x = self.block2.forward(ready(x, &self.block2)?)?;
         let x = x.try_reshape_like(&(batch, Const::<PATCHES>, Const))?;
         let mean = x.try_mean::<_, Axis<1>>()?;
-        let mean = normalise(&self.norm, ready(mean, &self.norm)?)?;
+        let mean = normalise_rows(&self.norm, ready(mean, &self.norm)?)?;
         self.dense.forward(ready(mean, &self.dense)?)
     }
 }
@@ -184,14 +172,14 @@ fn patches<D: Device<f32>, T: Tape<f32, D>>(
     images.try_reshape_like(&(batch * PATCHES, Const))
 }
 
-impl<D: Attend> Network<D> for Transformer<f32, D> {
+impl<D: Addressable> Network<D> for Transformer<f32, D> {
     const DRAWS_PER_STEP: u64 = 0;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
-        self.scores(images, Block::forward)
+        self.scores(images)
     }
 
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {
-        self.scores(images, Block::forward)
+        self.scores(images)
     }
 }

@@ -27,7 +27,7 @@ mod models {
     mod autocast;
     mod conv;
     mod cpu;
-    mod fused;
+    mod dense;
     mod gates;
     mod half_product;
     mod linear;

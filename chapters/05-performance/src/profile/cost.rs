@@ -175,8 +175,8 @@ impl Reader {
                 Cost::new(2.0 * flops, 0.0, m + 2.0 * (n + w)),
             );
         }
-        if what.contains("BatchNorm1D<") {
-            let [c] = sizes("BatchNorm1D<")[..] else { return None };
+        if what.contains("::normalise<") {
+            let [c] = sizes("::normalise<")[..] else { return None };
             // It follows a convolution, whose pixels are its rows.
             let n = (self.flowing(&vec![None, Some(c)])? * c) as f64;
             return make(

@@ -5,7 +5,7 @@ use dfdx::prelude::*;
 use std::{any::type_name, cell::RefCell, time::Instant};
 use training::{
     engine::Engine,
-    norm::{BatchNorm, Mode, Norm, Rows},
+    norm::{BatchNorm, Mode, Norm, Rows, Traced},
 };
 
 lab::named! {
@@ -58,6 +58,8 @@ struct Log {
     last: f64,
     phase: Phase,
     ops: usize,
+    /// Whether an operation is under way that consists of others, of which nothing is noted.
+    inside: bool,
     events: Vec<Event>,
 }
 
@@ -69,7 +71,14 @@ thread_local! {
 /// Starts a recording on this thread; one that is under way is forgotten.
 pub fn start() {
     let events = Vec::with_capacity(1024); // room enough that growing is not measured
-    let log = Log { began: Instant::now(), last: 0.0, phase: Phase::Gather, ops: 0, events };
+    let log = Log {
+        began: Instant::now(),
+        last: 0.0,
+        phase: Phase::Gather,
+        ops: 0,
+        inside: false,
+        events,
+    };
     LOG.set(Some(log));
 }
 
@@ -128,6 +137,9 @@ impl<D: Engine> Tape<f32, D> for Timed<D> {
     where
         F: 'static + FnOnce(&mut Gradients<f32, D>) -> Result<(), D::Err>,
     {
+        if is_inside() {
+            return self.0.add_backward_op(operation); // part of another
+        }
         let what = type_name::<F>(); // names the operation and its shapes
         let op = forward(what);
         self.0.add_backward_op(move |grads| {
@@ -157,9 +169,21 @@ impl<D: Engine> Merge<Self> for Timed<D> {
     }
 }
 
+/// Whether nothing is noted: an operation that consists of others is under way.
+fn is_inside() -> bool {
+    LOG.with_borrow(|log| log.as_ref().is_some_and(|log| log.inside))
+}
+
+fn set_inside(inside: bool) {
+    LOG.with_borrow_mut(|log| {
+        if let Some(log) = log {
+            log.inside = inside;
+        }
+    });
+}
+
 impl<D: Engine> Mode<D> for Timed<D> {
-    /// [`BatchNorm::normalise_by_batch`] wants dfdx's own tape. It gets it, and its backward pass lies between two
-    /// notes.
+    /// dfdx's normalisation wants dfdx's own tape, and gets it.
     fn normalise<const C: usize>(
         rows: Rows<C, D, Self>,
         norm: &mut Norm<C, f32, D>,
@@ -167,17 +191,36 @@ impl<D: Engine> Mode<D> for Timed<D> {
     where
         D: BatchNorm,
     {
-        let what = type_name::<Norm<C, f32, D>>();
-        let (rows, Self(mut tape)) = rows.split_tape();
+        Self::whole(rows, |rows| {
+            let (rows, Self(tape)) = rows.split_tape();
+            let (rows, tape) = Traced::normalise(rows.put_tape(tape), norm)?.split_tape();
+            Ok(rows.put_tape(Self(tape)))
+        })
+    }
+
+    fn whole<A: Shape, B: Shape, F>(
+        x: Tensor<A, f32, D, Self>,
+        work: F,
+    ) -> Result<Tensor<B, f32, D, Self>, D::Err>
+    where
+        F: FnOnce(Tensor<A, f32, D, Self>) -> Result<Tensor<B, f32, D, Self>, D::Err>,
+    {
+        if is_inside() {
+            return work(x);
+        }
+        let what = type_name::<F>();
+        let (x, Self(mut tape)) = x.split_tape();
         let op = LOG.with_borrow(|log| log.as_ref().map_or(0, |log| log.ops));
         // Tapes run backwards: what is written before the operation runs after it.
         tape.add_backward_op(move |_| {
             note(Phase::Backward, what, Some(op));
             Ok(())
         });
-        let (rows, tape) = D::normalise_by_batch(rows.put_tape(tape), norm)?.split_tape();
+        set_inside(true);
+        let found = work(x.put_tape(Self(tape)));
+        set_inside(false);
         forward(what);
-        Ok(rows.put_tape(Self(tape)))
+        found
     }
 }
 

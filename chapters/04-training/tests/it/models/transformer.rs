@@ -1,4 +1,4 @@
-use crate::models::fused::{Plain, equals_plain};
+use crate::models::dense::{Plain, equals_plain};
 use dfdx::prelude::*;
 use training::models::model::CLASSES;
 use training::models::transformer::{HEAD, HEADS, PATCH, PATCHES, Transformer, WIDE, WIDTH};

@@ -1,0 +1,117 @@
+//! Dense layers out of dfdx's operations, on every device, whose products read what a step says.
+
+use crate::models::{
+    autocast::{Operands, operands},
+    half_product::{Half, product},
+    layers::Number,
+    norm::{Mode, Rows},
+};
+use dfdx::{
+    nn::{
+        modules,
+        tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
+    },
+    prelude::*,
+    tensor_ops::Device,
+};
+use rand_distr::Uniform;
+
+/// One row, the same for all: a bias, a scale.
+pub type Row<const N: usize, D> = Tensor<Rank1<N>, f32, D>;
+
+/// A dense layer: the product of the rows and `weight`, and `bias` added to each row.
+///
+/// # Errors
+/// The device's own.
+pub fn dense<const I: usize, const O: usize, D: Half, T: Mode<D>>(
+    rows: Rows<I, D, T>,
+    weight: Tensor<Rank2<I, O>, f32, D, T>,
+    bias: &Row<O, D>,
+) -> Result<Rows<O, D, T>, D::Err> {
+    T::whole(rows, |rows| add_row(product(rows, weight)?, bias))
+}
+
+/// Adds `row` to each of the rows.
+///
+/// # Errors
+/// The device's own.
+pub fn add_row<const N: usize, D: Device<f32>, T: Mode<D>>(
+    rows: Rows<N, D, T>,
+    row: &Row<N, D>,
+) -> Result<Rows<N, D, T>, D::Err> {
+    T::whole(rows, |rows| {
+        let row = row.retaped::<T>().try_broadcast_like(rows.shape())?;
+        rows.try_add(row)
+    })
+}
+
+/// A dense layer: every output is a weighted sum of all inputs, plus a bias.
+#[derive(Clone, Debug)]
+pub struct Affine<const I: usize, const O: usize, E: Dtype, D: Device<E>> {
+    /// One output in each column.
+    pub weight: Tensor<Rank2<I, O>, E, D>,
+    /// A number for each output.
+    pub bias: Tensor<Rank1<O>, E, D>,
+}
+
+impl<const I: usize, const O: usize, D: Half> Affine<I, O, f32, D> {
+    /// Rows of `I` values become rows of `O` values.
+    ///
+    /// # Errors
+    /// The device's own.
+    pub fn forward<T: Mode<D>>(&self, rows: Rows<I, D, T>) -> Result<Rows<O, D, T>, D::Err> {
+        dense(rows, self.weight.retaped(), &self.bias)
+    }
+}
+
+impl<const I: usize, const O: usize, E: Number, D: Device<E>> TensorCollection<E, D>
+    for Affine<I, O, E, D>
+{
+    type To<E2: Dtype, D2: Device<E2>> = Affine<I, O, E2, D2>;
+
+    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
+        visitor: &mut V,
+    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
+        visitor.visit_fields(
+            (
+                Self::tensor(
+                    "weight",
+                    |s| &s.weight,
+                    |s| &mut s.weight,
+                    TensorOptions::reset_with(fill::<I, _, E, D>),
+                ),
+                Self::tensor(
+                    "bias",
+                    |s| &s.bias,
+                    |s| &mut s.bias,
+                    TensorOptions::reset_with(fill::<I, _, E, D>),
+                ),
+            ),
+            |(weight, bias)| Affine { weight, bias },
+        )
+    }
+}
+
+/// dfdx's dense layer. Where products read rounded numbers, it is [`dense`].
+///
+/// # Errors
+/// The device's own.
+pub fn linear<const I: usize, const O: usize, D: Half, T: Mode<D>>(
+    layer: &modules::Linear<I, O, f32, D>,
+    rows: Rows<I, D, T>,
+) -> Result<Rows<O, D, T>, D::Err> {
+    if operands() == Operands::F32 {
+        return layer.try_forward(rows);
+    }
+    // dfdx keeps outputs×inputs, and a gradient lies as its tensor does.
+    let turned = layer.weight.retaped::<T>().try_permute::<_, Axes2<1, 0>>()?;
+    dense(rows, turned.try_contiguous()?, &layer.bias)
+}
+
+/// As dfdx and PyTorch start dense layers with `I` inputs.
+fn fill<const I: usize, S: Shape, E: Number, D: Device<E>>(
+    tensor: &mut Tensor<S, E, D>,
+) -> Result<(), D::Err> {
+    let bound = E::from_usize(I).unwrap_or(E::one()).sqrt().recip();
+    tensor.try_fill_with_distr(Uniform::new(-bound, bound))
+}
