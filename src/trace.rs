@@ -119,7 +119,7 @@ impl Trace {
     fn on_cores(&self) -> Result<Found> {
         let Which::Digits(model) = self.model else { bail!("the cores have no kernels to trace") };
         let batch = self.batch.unwrap_or(128) as usize;
-        training::runner::memory::check(model, batch)?;
+        training::runner::memory::check(self.engine, model, batch)?;
         let (data, steps) = (data::drawn(batch, 1, 1), self.steps as usize);
         let profile = match self.engine {
             EngineKind::Plain => profile(model, &data, batch, steps)?,

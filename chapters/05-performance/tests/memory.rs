@@ -9,6 +9,7 @@ use performance::{
         store::{Layout, Store, write},
         stream::{Batches, Epoch, Shuffle},
     },
+    learner::by_engine,
     memory::{
         limit::Limit,
         meter::{Scope, peak_of},
@@ -19,8 +20,9 @@ use performance::{
 };
 use std::sync::{Mutex, PoisonError};
 use training::{
-    Model, cnn::Cnn, engine::Resident, linear::Linear, memory::bytes_of_a_picture, mlp::Mlp,
-    model::Network, resnet::Resnet, rnn::Rnn, transformer::Transformer,
+    EngineKind, Model, Settings, cnn::Cnn, engine::Resident, linear::Linear,
+    memory::bytes_of_a_picture, mlp::Mlp, model::Network, resnet::Resnet, rnn::Rnn, step::Batch,
+    transformer::Transformer,
 };
 
 /// One measuring test at a time, in a thread whose own memory is gone when the next one begins.
@@ -88,12 +90,30 @@ fn the_meter_counts_what_is_there() {
     });
 }
 
+/// The same of the engine.
+fn engine(model: Model, images: usize) -> u64 {
+    let data = Resident::new(&Cpu::default(), &noise(images, 1)).unwrap();
+    let index: Vec<usize> = (0..images).collect();
+    settled(|| {
+        let settings = Settings { engine: EngineKind::Fast, ..Settings::of(model) };
+        let mut learner = by_engine(&Cpu::seed_from_u64(1), &settings).unwrap();
+        for _ in 0..2 {
+            let batch = Batch { data: &data, index: &index, changed: None };
+            learner.step_on(0.001, &batch).unwrap();
+        }
+    })
+}
+
 /// Chapter 4 refuses a batch by these numbers.
 #[test]
-fn every_image_of_chapter_4_takes_what_it_says() {
+fn every_image_of_a_step_takes_what_it_says() {
     fn holds<M: Network<Cpu>>(model: Model) {
-        let (few, many) = (measured::<M>(64), measured::<M>(256));
-        within_a_tenth(model.name(), bytes_of_a_picture(model), (many - few) / 192);
+        let each = |measured: &dyn Fn(usize) -> u64| (measured(256) - measured(64)) / 192;
+        let plain = each(&measured::<M>);
+        within_a_tenth(model.name(), bytes_of_a_picture(EngineKind::Plain, model), plain);
+        let (fast, most) =
+            (each(&|images| engine(model, images)), bytes_of_a_picture(EngineKind::Fast, model));
+        assert!(fast <= most, "{model} by the engine: {fast}, not at most {most}");
     }
     alone(|| {
         holds::<Linear<Cpu>>(Model::Linear);

@@ -1,20 +1,30 @@
 //! Whether there is memory for a step, asked before the first one: on a CPU, who asks for too much in the middle of it is
 //! ended by the system without a message.
 
-use crate::{Error, Result, config::Model};
+use crate::{
+    Error, Result,
+    config::{EngineKind, Model},
+};
 use lab::{Unit, limits};
 use std::fs;
 
 /// Bytes that a CPU needs for each image of a step at its highest point: activations, their gradients, and what an
-/// operation needs next to them. Measured; chapter 5 says where they come from.
-pub fn bytes_of_a_picture(model: Model) -> u64 {
-    match model {
-        Model::Linear => 6_570,
-        Model::Mlp => 9_080,
-        Model::Cnn => 197_300,
-        Model::Resnet => 554_100,
-        Model::Rnn => 165_000,
-        Model::Transformer => 179_300,
+/// operation needs next to them. Measured; chapter 5 says where they come from. Its engine needs at most so many: a number
+/// format adds rounded copies.
+pub fn bytes_of_a_picture(engine: EngineKind, model: Model) -> u64 {
+    match (engine, model) {
+        (EngineKind::Plain, Model::Linear) => 6_570,
+        (EngineKind::Plain, Model::Mlp) => 9_080,
+        (EngineKind::Plain, Model::Cnn) => 197_300,
+        (EngineKind::Plain, Model::Resnet) => 554_100,
+        (EngineKind::Plain, Model::Rnn) => 451_500,
+        (EngineKind::Plain, Model::Transformer) => 328_900,
+        (EngineKind::Fast, Model::Linear) => 8_800,
+        (EngineKind::Fast, Model::Mlp) => 9_500,
+        (EngineKind::Fast, Model::Cnn) => 50_000,
+        (EngineKind::Fast, Model::Resnet) => 380_000,
+        (EngineKind::Fast, Model::Rnn) => 40_000,
+        (EngineKind::Fast, Model::Transformer) => 40_000,
     }
 }
 
@@ -23,8 +33,8 @@ pub fn bytes_of_a_picture(model: Model) -> u64 {
 ///
 /// # Errors
 /// [`Error::Config`] that names the option.
-pub fn check(model: Model, images: usize) -> Result<()> {
-    let bytes = bytes_of_a_picture(model).saturating_mul(images as u64);
+pub fn check(engine: EngineKind, model: Model, images: usize) -> Result<()> {
+    let bytes = bytes_of_a_picture(engine, model).saturating_mul(images as u64);
     if limits::grants(bytes) && free().is_none_or(|free| bytes <= free) {
         return Ok(());
     }

@@ -122,7 +122,11 @@ pub fn train_stepper<D: Engine>(
     let sets = Sets::new(dev, settings, &learned_from, &data.test)?;
     let images = sets.train.len();
     if config.device == Device::Cpu {
-        memory::check(settings.model, team.part(settings.batch.min(images)).len())?;
+        memory::check(
+            settings.engine,
+            settings.model,
+            team.part(settings.batch.min(images)).len(),
+        )?;
     }
     let begin = Begin {
         settings: settings.clone(),
