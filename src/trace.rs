@@ -46,7 +46,7 @@ pub struct Trace {
     /// On the cores: fast or plain
     #[arg(long, value_name = "NAME", default_value = "fast")]
     engine: EngineKind,
-    /// Steps that are recorded; the one of median length is shown
+    /// Steps that are recorded: of the cores each call's median is shown, of a device the step of median length
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(1..=1000))]
     steps: u64,
     /// The file for the viewer

@@ -72,7 +72,7 @@ pub struct Train {
     /// [default: f32]
     #[arg(long)]
     pub(crate) precision: Option<Precision>,
-    /// What computes the steps: fast (chapter 5's engine, where it has one for the model), or plain (chapter 4's, readable)
+    /// What computes the steps on the CPU: fast (chapter 5's engine) or plain (chapter 4's operations, readable)
     /// [default: fast]
     #[arg(long)]
     engine: Option<EngineKind>,

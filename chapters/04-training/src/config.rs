@@ -48,7 +48,7 @@ lab::named! {
         /// This chapter's models, operation by operation: the readable one.
         #[default]
         Plain = "plain",
-        /// The fastest one that there is for the model and the device: chapter 5's, where it has one, otherwise the plain one.
+        /// Chapter 5's engine, which has all of these models, on a CPU; on other devices the plain one.
         Fast = "fast",
     }
 }
