@@ -23,7 +23,7 @@ pub fn bytes_of_a_picture(engine: EngineKind, model: Model) -> u64 {
         (EngineKind::Fast, Model::Mlp) => 9_500,
         (EngineKind::Fast, Model::Cnn) => 50_000,
         (EngineKind::Fast, Model::Resnet) => 380_000,
-        (EngineKind::Fast, Model::Rnn) => 40_000,
+        (EngineKind::Fast, Model::Rnn) => 45_000,
         (EngineKind::Fast, Model::Transformer) => 40_000,
     }
 }
