@@ -34,7 +34,7 @@ fn check_batch(
 ) {
     let inputs = model.inputs;
     let pixels: Vec<f32> =
-        (0..size * inputs).map(|i| (i * 97 + i / 7 * 31) as u8 as f32 / 255.0).collect();
+        (0..size * inputs).map(|i| f32::from((i * 97 + i / 7 * 31) as u8) / 255.0).collect();
     let labels: Vec<u32> = (0..size as u32).map(|i| i * 7 % 10).collect();
     let tensors = model.params.tensors.clone();
     let tensors = || tensors.iter().filter(|t| t.tensor.place == engine::tensor::Place::Params);
