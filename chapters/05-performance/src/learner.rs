@@ -5,13 +5,10 @@ use crate::engine::{
     cpu::Ways,
     model::{self, Model as Ops},
     program::Numbers,
-    step::{Step, Update},
+    step::{Step, Update, adam},
     tensor::Place,
 };
-use backprop::{
-    adam::{Adam, Factors, fused},
-    softmax::best,
-};
+use backprop::softmax::best;
 use dfdx::prelude::*;
 use matmul::parallel;
 use std::cell::{Cell, RefCell};
@@ -81,10 +78,7 @@ fn update(rule: Rule, decay: f32) -> impl Fn(Update) + Send + Sync {
             Rule::Sgd => optimizer::sgd(rate, p, g),
             Rule::Momentum => optimizer::momentum(rate, p, m, g),
             Rule::RmsProp => optimizer::rmsprop(rate, p, m, g),
-            Rule::Adam | Rule::AdamW => {
-                let rule = Adam { lr: f64::from(rate), ..Adam::default() };
-                fused(Factors::new(&rule, step), p, m, v, g);
-            }
+            Rule::Adam | Rule::AdamW => adam(Update { step, rate, p, means: [m, v], g }),
         }
     }
 }
@@ -112,6 +106,13 @@ impl Engine {
         step.set_scale(scale);
         self.fresh.set(true);
         step.gradient(rows, numbers)
+    }
+
+    /// [`Engine::passes`], and the update.
+    fn train(&mut self, rows: usize, lr: f64) -> Scores {
+        let scores = self.passes(rows);
+        self.update(lr)?;
+        Ok(scores)
     }
 
     /// Fills the batch. Returns its images' number.
@@ -177,9 +178,7 @@ impl Stepper for Engine {
 
     fn step(&mut self, lr: f64, images: Images<Cpu>, targets: Targets<Cpu>) -> Scores {
         let rows = self.fill(&images, &targets);
-        let scores = self.passes(rows);
-        self.update(lr)?;
-        Ok(scores)
+        self.train(rows, lr)
     }
 
     fn step_on(&mut self, lr: f64, batch: &Batch<Cpu>) -> Scores {
@@ -189,9 +188,7 @@ impl Stepper for Engine {
         }
         let image = |at: usize| &data.rows()[index[at] * PIXELS..][..PIXELS];
         self.step.get_mut().gather(index.len(), image, |at| data.label(index[at]));
-        let scores = self.passes(index.len());
-        self.update(lr)?;
-        Ok(scores)
+        self.train(index.len(), lr)
     }
 
     fn scores(&self, images: Images<Cpu>) -> Result<Vec<f32>> {
@@ -220,7 +217,8 @@ impl Stepper for Engine {
         // The same masks as in the run's first life.
         self.skip(dev, saved.header.steps as usize);
         let (count, slots) = (self.learned(), &saved.optimizer.slots);
-        let all = self.parameters()?.len();
+        let tensors = &self.step.get_mut().model.params.tensors;
+        let all: usize = tensors.iter().map(|named| named.tensor.words()).sum();
         let whole = slots.iter().all(|slot| slot.len() == count) && saved.weights.len() == all;
         if !whole || slots.len() != self.rule.memory() {
             return Err(Error::Config(format!(

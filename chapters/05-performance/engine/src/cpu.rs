@@ -34,7 +34,7 @@ pub struct Cpu {
 /// What makes a step fast, each to be left out to see what it is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ways {
-    /// Whether bias, `ReLU` and dropout are part of a product, and a block of rows goes through several kernels while it is in
+    /// Whether bias and `ReLU` are part of a product, and a block of rows goes through several kernels while it is in
     /// the cache.
     pub fused: bool,
     /// Whether all temporaries lie where the plan put them, and not in memory that each step asks the system for.
@@ -57,6 +57,8 @@ pub struct Loaded {
     pub plan: Plan,
     /// What is read when it has run.
     pub outputs: Vec<Tensor>,
+    /// Whether a group of kernels has less to do than is worth a second thread.
+    small: Vec<bool>,
     nanoseconds: Vec<AtomicU64>,
 }
 
@@ -104,8 +106,13 @@ impl Cpu {
         let plan = Plan::new(&program, self.ways.fused);
         self.arena.at_least(plan.arena);
         self.scratch.at_least(plan.scratch * self.threads.len());
-        let nanoseconds = program.calls.iter().map(|_| AtomicU64::new(0)).collect();
-        Loaded { calls: program.calls, plan, outputs: program.outputs, nanoseconds }
+        let Program { calls, outputs, .. } = program;
+        let work = |call: &Call| call.bytes().max(call.flops as usize);
+        let small =
+            |group: &Range<usize>| calls[group.clone()].iter().map(work).sum::<usize>() < WORTH;
+        let small = plan.groups.iter().map(small).collect();
+        let nanoseconds = calls.iter().map(|_| AtomicU64::new(0)).collect();
+        Loaded { calls, plan, outputs, small, nanoseconds }
     }
 
     /// Runs a program.
@@ -114,13 +121,11 @@ impl Cpu {
             self.arena = Memory::default();
             self.arena.at_least(loaded.plan.arena);
         }
-        let lasting = self.lasting.each_mut().map(Memory::start);
-        let (arena, scratch) = (self.arena.start(), self.scratch.start());
-        let bases = Bases { plan: &loaded.plan, lasting, arena, scratch };
-        for group in &loaded.plan.groups {
+        let bases = self.bases(loaded);
+        for (group, small) in loaded.plan.groups.iter().zip(&loaded.small) {
             let (call, spent) = (&loaded.calls[group.start], &loaded.nanoseconds[group.start]);
             match &call.work {
-                Work::Rows(rows) => self.rows(loaded, &bases, group, rows.units),
+                Work::Rows(rows) => self.rows(loaded, &bases, group, (rows.units, *small)),
                 Work::Product(product) => {
                     // ANCHOR: paying
                     let paying = (call.flops / PAYING) as usize;
@@ -139,10 +144,14 @@ impl Cpu {
     /// If the program has never run.
     pub fn output(&mut self, loaded: &Loaded, number: usize) -> Vec<f32> {
         assert!(self.arena.slice().len() >= loaded.plan.arena, "the program has not run");
+        self.bases(loaded).whole(loaded.outputs[number]).to_vec()
+    }
+
+    /// Where everything lies while a program runs.
+    fn bases<'a>(&mut self, loaded: &'a Loaded) -> Bases<'a> {
         let lasting = self.lasting.each_mut().map(Memory::start);
         let (arena, scratch) = (self.arena.start(), self.scratch.start());
-        let bases = Bases { plan: &loaded.plan, lasting, arena, scratch };
-        bases.whole(loaded.outputs[number]).to_vec()
+        Bases { plan: &loaded.plan, lasting, arena, scratch }
     }
 
     /// How many threads a pass over so many words is worth.
@@ -168,10 +177,15 @@ impl Cpu {
     }
 
     /// Takes block after block through the calls of a group.
-    fn rows(&self, loaded: &Loaded, bases: &Bases, group: &Range<usize>, units: usize) {
+    fn rows(
+        &self,
+        loaded: &Loaded,
+        bases: &Bases,
+        group: &Range<usize>,
+        (units, small): (usize, bool),
+    ) {
         let (calls, spent) = (&loaded.calls[group.clone()], &loaded.nanoseconds[group.clone()]);
-        let work: usize = calls.iter().map(|call| call.bytes().max(call.flops as usize)).sum();
-        self.each_block(units, work < WORTH, |thread, block| {
+        self.each_block(units, small, |thread, block| {
             for (call, spent) in calls.iter().zip(spent) {
                 if let Work::Rows(rows) = &call.work {
                     self.timed(spent, 1, || bases.kernel(rows, block, thread));

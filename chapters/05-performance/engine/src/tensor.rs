@@ -82,16 +82,6 @@ impl Tensor {
         Self { rows, cols, ..self }
     }
 
-    /// Some of its rows.
-    ///
-    /// # Panics
-    /// If it has fewer.
-    #[must_use]
-    pub fn slice(self, first: usize, rows: usize) -> Self {
-        assert!(first + rows <= self.rows, "{self:?} has no rows up to {}", first + rows);
-        Self { start: self.start + first * self.cols, rows, ..self }
-    }
-
     /// A parameter's gradient: the same range of another buffer.
     #[must_use]
     pub fn gradient(self) -> Self {

@@ -2,14 +2,14 @@
 
 use super::{
     cost::Cost,
-    report::{Moment, Profile, Row},
+    report::{Moment, Profile, WARM_UP, check},
     tape::Phase,
 };
 use crate::{
-    Error, Result,
+    Result,
     engine::{
         cpu::{Loaded, Ways},
-        program::Numbers,
+        program::{Call, Numbers},
         step::{Step, adam},
     },
     learner::operations,
@@ -19,21 +19,13 @@ use matmul::parallel;
 use std::time::Instant;
 use training::{Model, model::PIXELS};
 
-/// Steps before the first that counts.
-const WARM_UP: usize = 3;
-
 /// Profiles so many steps of a model on `batch` images: what each call takes of all threads, and a step with and without the
 /// clock, in turns.
 ///
 /// # Errors
-/// [`Error::Config`] for a batch or a number of steps that is 0, or a batch larger than the data set.
+/// [`crate::Error::Config`] for a batch or a number of steps that is 0, or a batch larger than the data set.
 pub fn profile(model: Model, data: &Split, batch: usize, steps: usize) -> Result<Profile> {
-    if batch == 0 || steps == 0 || batch > data.labels.len() {
-        return Err(Error::Config(format!(
-            "a profile needs at least one step, and a batch from 1 to {} images, not {batch}",
-            data.labels.len()
-        )));
-    }
+    check(data.labels.len(), batch, steps)?;
     let pixels = data.scaled();
     let threads = parallel::available();
     let mut step = Step::new(operations(model, 0.2), threads, Ways::default(), 0, adam);
@@ -60,8 +52,7 @@ pub fn profile(model: Model, data: &Split, batch: usize, steps: usize) -> Result
         }
         before = spent;
     }
-    let (mut rows, mut moments): (Vec<Row>, Vec<Moment>) = (Vec::new(), Vec::new());
-    for (at, (call, _)) in calls(&step).flat_map(Loaded::profile).enumerate() {
+    let event = |(at, (call, _)): (usize, (&Call, f64))| {
         let (op, phase) = match call.op.strip_suffix(" backward") {
             Some(op) => (op, Phase::Backward),
             None if call.op == "loss" => ("", Phase::Loss),
@@ -72,15 +63,10 @@ pub fn profile(model: Model, data: &Split, batch: usize, steps: usize) -> Result
         let seconds = Samples(each.iter().map(|step| step[at]).collect());
         let products = if call.name == "product" { call.flops } else { 0.0 };
         let (others, bytes) = (call.flops - products, call.bytes() as f64);
-        let cost = Cost { products, others, bytes };
-        moments.push(Moment { phase, name: name.clone(), seconds: seconds.clone() });
-        match rows.iter_mut().find(|row| row.phase == phase && row.name == name) {
-            Some(row) => row.add(&cost, &seconds),
-            None => rows.push(Row { phase, name, times: 1, seconds, cost }),
-        }
-    }
-    rows.sort_by(|a, b| b.seconds.median().total_cmp(&a.seconds.median()));
-    Ok(Profile { model, batch, rows, moments, total: Samples(total), plain: Samples(plain) })
+        (Moment { phase, name, seconds }, Cost { products, others, bytes })
+    };
+    let events = calls(&step).flat_map(Loaded::profile).enumerate().map(event).collect();
+    Ok(Profile::of((model, batch), events, [total, plain].map(Samples)))
 }
 
 /// What a step runs.

@@ -44,7 +44,7 @@ pub struct Row {
 
 impl Row {
     /// One more operation of the kind.
-    pub fn add(&mut self, cost: &Cost, seconds: &Samples) {
+    fn add(&mut self, cost: &Cost, seconds: &Samples) {
         self.times += 1;
         self.cost = self.cost.plus(cost);
         self.seconds.0.iter_mut().zip(&seconds.0).for_each(|(sum, s)| *sum += s);
@@ -80,6 +80,25 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Of the events of a step, in its order, each with what it costs; `total` and `plain` are seconds of a whole step.
+    pub(super) fn of(
+        (model, batch): (Model, usize),
+        events: Vec<(Moment, Cost)>,
+        [total, plain]: [Samples; 2],
+    ) -> Self {
+        let (mut rows, mut moments): (Vec<Row>, Vec<Moment>) = (Vec::new(), Vec::new());
+        for (moment, cost) in events {
+            let Moment { phase, name, seconds } = moment.clone();
+            moments.push(moment);
+            match rows.iter_mut().find(|row| row.phase == phase && row.name == name) {
+                Some(row) => row.add(&cost, &seconds),
+                None => rows.push(Row { phase, name, times: 1, seconds, cost }),
+            }
+        }
+        rows.sort_by(|a, b| b.seconds.median().total_cmp(&a.seconds.median()));
+        Self { model, batch, rows, moments, total, plain }
+    }
+
     /// The median of a row's fraction of the step.
     pub fn share(&self, row: &Row) -> f64 {
         row.seconds.median() / self.rows.iter().map(|row| row.seconds.median()).sum::<f64>()
@@ -98,12 +117,7 @@ pub fn limits() -> [lab::record::Limit; 2] {
 /// # Errors
 /// [`Error::Config`] for a batch or a number of steps that is 0, or larger than the data set; [`Error::Device`].
 pub fn profile(model: Model, data: &DataSet, batch: usize, steps: usize) -> Result<Profile> {
-    if batch == 0 || steps == 0 || batch > data.train.len() {
-        return Err(Error::Config(format!(
-            "a profile needs at least one step, and a batch from 1 to {} images, not {batch}",
-            data.train.len()
-        )));
-    }
+    check(data.train.len(), batch, steps)?;
     let profile = match model {
         Model::Linear => run::<Linear<Cpu>>,
         Model::Mlp => run::<Mlp<Cpu>>,
@@ -115,8 +129,18 @@ pub fn profile(model: Model, data: &DataSet, batch: usize, steps: usize) -> Resu
     profile(model, data, batch, steps)
 }
 
+/// Fails unless so many images have a batch, and there are steps to profile.
+pub(super) fn check(images: usize, batch: usize, steps: usize) -> Result<()> {
+    if batch == 0 || steps == 0 || batch > images {
+        return Err(Error::Config(format!(
+            "a profile needs at least one step, and a batch from 1 to {images} images, not {batch}"
+        )));
+    }
+    Ok(())
+}
+
 /// Steps before the first that counts: they meet cold caches and memory that was never touched.
-const WARM_UP: usize = 3;
+pub(super) const WARM_UP: usize = 3;
 
 fn run<M: Network<Cpu>>(
     model: Model,
@@ -177,20 +201,13 @@ fn summary(
     plain: Samples,
 ) -> Result<Profile> {
     let first = all.first().map_or(&[][..], Vec::as_slice);
-    let mut moments = Vec::new();
-    let mut rows: Vec<Row> = Vec::new();
-    for (at, (name, cost)) in named(first, batch, parameters)?.into_iter().enumerate() {
-        let phase = first[at].phase;
+    let event = |(at, (name, cost)): (usize, (String, Cost))| {
         let seconds = Samples(all.iter().filter_map(|e| e.get(at)).map(Event::seconds).collect());
-        moments.push(Moment { phase, name: name.clone(), seconds: seconds.clone() });
-        match rows.iter_mut().find(|row| row.phase == phase && row.name == name) {
-            Some(row) => row.add(&cost, &seconds),
-            None => rows.push(Row { phase, name, times: 1, seconds, cost }),
-        }
-    }
-    rows.sort_by(|a, b| b.seconds.median().total_cmp(&a.seconds.median()));
+        (Moment { phase: first[at].phase, name, seconds }, cost)
+    };
+    let events = named(first, batch, parameters)?.into_iter().enumerate().map(event).collect();
     let total = all.iter().map(|e| e.last().map_or(0.0, |event| event.end)).collect();
-    Ok(Profile { model, batch, rows, moments, total: Samples(total), plain })
+    Ok(Profile::of((model, batch), events, [Samples(total), plain]))
 }
 
 /// A table of at most so many operations, under a peak in FLOP/s and a bandwidth in B/s; the rest is summed up.

@@ -1,4 +1,4 @@
-//! A dense layer: y = x·W + b, then `ReLU` and dropout, all three part of the product.
+//! A dense layer: y = x·W + b, then `ReLU`, both in the product, and dropout behind it.
 
 use crate::{
     ops::{Backward, Op, panel},
