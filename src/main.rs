@@ -52,7 +52,8 @@ Examples:
   cargo run -- check                  the next exercise"
 )]
 struct Cli {
-    /// The folder with the data set (IDX files, plain or gzip); a download or drawn digits otherwise
+    /// The folder with the data set (IDX files, plain or gzip), or fashion-mnist, to download that; otherwise MNIST from
+    /// the cache or a download, or drawn digits
     #[arg(long, global = true, value_name = "DIR", env = "MNIST_DIR")]
     data: Option<PathBuf>,
     #[command(subcommand)]

@@ -16,7 +16,7 @@ mod set;
 #[rustfmt::skip] // points read better in rows
 mod strokes;
 
-use crate::{Key, Recorder, Result, limits};
+use crate::{Error, Key, Recorder, Result, limits};
 use files::Published;
 use std::{path::PathBuf, sync::OnceLock};
 
@@ -26,7 +26,7 @@ pub use set::{DataSet, Source, Split};
 /// How to find the data.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The reader's own folder (`--data`), before `MNIST_DIR`, before the cache.
+    /// The reader's own folder (`--data`), before `MNIST_DIR`, before the cache; or `fashion-mnist`, to download that.
     pub folder: Option<PathBuf>,
     /// Whether a download may be tried.
     pub download: bool,
@@ -55,19 +55,29 @@ impl Places<'static> {
     /// The folders that `options` and the environment (`MNIST_DIR`) name.
     pub fn of(options: &Options) -> Self {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        Self {
-            named: options.folder.clone().or_else(|| variable("MNIST_DIR").map(PathBuf::from)),
-            cache: cache_folder(std::env::consts::OS, variable),
-            mirrors: if options.download { &download::MIRRORS } else { &[] },
-            published: &files::MNIST,
+        let named = options.folder.clone().or_else(|| variable("MNIST_DIR").map(PathBuf::from));
+        let cache = cache_folder(std::env::consts::OS, variable);
+        let fashion = |folder: &PathBuf| folder.as_os_str() == set::FASHION && !folder.exists();
+        let mut places = match named {
+            Some(folder) if fashion(&folder) => Self {
+                named: None,
+                cache: cache.map(|cache| cache.with_file_name(folder)),
+                mirrors: &download::FASHION_MIRRORS,
+                published: &files::FASHION,
+            },
+            named => Self { named, cache, mirrors: &download::MIRRORS, published: &files::MNIST },
+        };
+        if !options.download {
+            places.mirrors = &[];
         }
+        places
     }
 }
 
 /// The data set: the reader's files, the cache, a download, or drawn digits, in this order.
 ///
 /// # Errors
-/// A folder that the reader named and that does not hold a whole data set.
+/// A folder that the reader named and that does not hold a whole data set; Fashion-MNIST, if it can't be had.
 pub fn load(options: &Options) -> Result<DataSet> {
     // After a failed download a minute ago, no second wait.
     static FAILED: OnceLock<String> = OnceLock::new();
@@ -141,6 +151,12 @@ pub fn find(places: &Places, watch: download::Watch) -> Result<DataSet> {
                 Err(error) => notes.push(error.to_string()),
             }
         }
+    }
+    if **published == files::FASHION {
+        let why = note(&notes).unwrap_or_else(|| "it has not been downloaded".to_owned());
+        return Err(Error::Message(format!(
+            "there is no Fashion-MNIST: {why}; bring its four files yourself, and name their folder with --data"
+        )));
     }
     limits::start_threads(None)?;
     Ok(DataSet { note: note(&notes), ..drawn(60_000, 10_000, 0) })

@@ -1,4 +1,4 @@
-//! MNIST over HTTPS: from several mirrors, verified, and never half written.
+//! MNIST and Fashion-MNIST over HTTPS: from several mirrors, verified, and never half written.
 //!
 //! A file arrives packed in `NAME.gz.part`, which an interrupted run leaves for the next one to go on
 //! with. Once whole, it is unpacked into `NAME.new`, its checksum is compared, and only then does it get its
@@ -21,6 +21,12 @@ pub const MIRRORS: [&str; 3] = [
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "https://raw.githubusercontent.com/fgnt/mnist/master/",
+];
+
+/// Where Fashion-MNIST is kept: by its authors, and by TensorFlow.
+pub const FASHION_MIRRORS: [&str; 2] = [
+    "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+    "https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
 ];
 
 /// Told about a download: the file's name, bytes so far, and bytes in all where the mirror reports them.
@@ -342,7 +348,7 @@ impl<'a> Part<'a> {
             here(error)
         })?;
         if self.target.exists() {
-            // What was there under this name is not MNIST, but the user may need it.
+            // What was there under this name is not the published file, but the user may need it.
             let aside = self.target.with_extension("replaced");
             fs::rename(&self.target, aside).map_err(here)?;
         }

@@ -18,7 +18,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// One of MNIST's published files.
+/// One of a data set's published files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
     /// The name, without `.gz`.
@@ -53,27 +53,51 @@ pub const MNIST: [Published; 4] = [
     },
 ];
 
-/// Reads the data set in `folder`, plain or gzip. It is MNIST if its files are, byte for byte, `published`
-/// (that is, [`MNIST`]).
+/// Fashion-MNIST: ten kinds of clothes in files like MNIST's.
+pub const FASHION: [Published; 4] = [
+    Published {
+        sha256: "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        ..MNIST[0]
+    },
+    Published {
+        sha256: "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        ..MNIST[1]
+    },
+    Published {
+        sha256: "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+        ..MNIST[2]
+    },
+    Published {
+        sha256: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+        ..MNIST[3]
+    },
+];
+
+/// Reads the data set in `folder`, plain or gzip. It is Fashion-MNIST if its files are, byte for byte, [`FASHION`], and
+/// MNIST if they are `published` (that is, [`MNIST`]).
 ///
 /// # Errors
 /// A message that names the file that is missing, unreadable or damaged, and says how.
 pub fn read(folder: &Path, published: &[Published; 4]) -> Result<DataSet> {
     let [train, test] = [0, 2].map(|first| {
-        let images = Checked::open(folder, &published[first], Kind::Images)?;
-        let labels = Checked::open(folder, &published[first + 1], Kind::Labels)?;
+        let images = Checked::open(folder, published[first].name, Kind::Images)?;
+        let labels = Checked::open(folder, published[first + 1].name, Kind::Labels)?;
         images.goes_with(&labels)?;
         Ok((images, labels))
     });
     let (train, test) = (train?, test?);
     train.0.same_size(&test.0)?;
-    let published = [&train.0, &train.1, &test.0, &test.1].iter().all(|file| file.published);
+    let digests = [&train.0, &train.1, &test.0, &test.1].map(|file| digest(&file.bytes));
+    let are = |set: &[Published; 4]| set.each_ref().map(|file| file.sha256) == digests;
+    let source = match folder.to_owned() {
+        folder if are(&FASHION) => Source::Fashion(folder),
+        folder if are(published) => Source::Mnist(folder),
+        folder => Source::Files(folder),
+    };
     let [train, test] = match through_mnist_crate(folder, &train, &test) {
         Some(splits) => splits,
         None => [train, test].map(|(images, labels)| images.split(labels)),
     };
-    let folder = folder.to_owned();
-    let source = if published { Source::Mnist(folder) } else { Source::Files(folder) };
     Ok(DataSet { train, test, source, note: None })
 }
 
@@ -119,8 +143,6 @@ enum Kind {
 struct Checked {
     path: PathBuf,
     packed: bool,
-    /// Whether it is, byte for byte, the published file.
-    published: bool,
     /// Labels are counted, with rows and columns of 1.
     header: idx::Header,
     bytes: Vec<u8>,
@@ -128,8 +150,8 @@ struct Checked {
 }
 
 impl Checked {
-    fn open(folder: &Path, file: &Published, kind: Kind) -> Result<Self> {
-        let path = find(folder, file.name)?;
+    fn open(folder: &Path, name: &str, kind: Kind) -> Result<Self> {
+        let path = find(folder, name)?;
         let (packed, bytes) = bytes_of(&path, kind)?;
         // Behind blanks and a byte order mark.
         let page = bytes.iter().find(|byte| byte.is_ascii_graphic()) == Some(&b'<');
@@ -152,8 +174,7 @@ impl Checked {
                 (idx::Header { count: data.len(), rows: 1, cols: 1 }, data)
             }
         };
-        let published = is_published(&bytes, file);
-        Ok(Self { path, packed, published, header, bytes, data })
+        Ok(Self { path, packed, header, bytes, data })
     }
 
     fn goes_with(&self, labels: &Self) -> Result<()> {
@@ -195,7 +216,11 @@ impl Checked {
 
 /// Whether `bytes` are those of the published file.
 pub fn is_published(bytes: &[u8], file: &Published) -> bool {
-    bytes.len() as u64 == file.size && format!("{:x}", Sha256::digest(bytes)) == file.sha256
+    bytes.len() as u64 == file.size && digest(bytes) == file.sha256
+}
+
+fn digest(bytes: &[u8]) -> String {
+    format!("{:x}", Sha256::digest(bytes))
 }
 
 /// Which of MNIST's files `folder` has, or the one of its subfolders that has it.

@@ -86,11 +86,16 @@ impl Split {
     }
 }
 
+/// What `--data` calls Fashion-MNIST, and its folder in the cache.
+pub const FASHION: &str = "fashion-mnist";
+
 /// Where a data set came from. Displayed, it is what every output says about its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The published MNIST files, verified by their checksums.
     Mnist(PathBuf),
+    /// The published files of Fashion-MNIST, verified by their checksums.
+    Fashion(PathBuf),
     /// Files of the same format that are not the published ones.
     Files(PathBuf),
     /// Digits drawn by this crate, instead of MNIST.
@@ -98,10 +103,11 @@ pub enum Source {
 }
 
 impl Source {
-    /// One word, for records and file names: `mnist`, `files` or `drawn`.
+    /// One word, for records and file names: `mnist`, `fashion-mnist`, `files` or `drawn`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Mnist(_) => "mnist",
+            Self::Fashion(_) => FASHION,
             Self::Files(_) => "files",
             Self::Drawn => "drawn",
         }
@@ -113,6 +119,9 @@ impl fmt::Display for Source {
         match self {
             Self::Mnist(folder) => {
                 write!(f, "MNIST from {} (checksums verified)", folder.display())
+            }
+            Self::Fashion(folder) => {
+                write!(f, "Fashion-MNIST from {} (checksums verified)", folder.display())
             }
             Self::Files(folder) => write!(
                 f,

@@ -3,7 +3,7 @@
 use flate2::{Compression, write::GzEncoder};
 use lab::{
     data::{
-        self, Places, Source,
+        self, Options, Places, Source,
         download::{self, Patience, fetch},
         drawn,
         files::{self, Published},
@@ -433,4 +433,12 @@ fn find_says_why_it_draws() {
     let found = data::find(&places, &mut |_, _, _| ()).unwrap();
     assert_eq!(found.source, Source::Drawn);
     assert!(found.note.unwrap().contains("status 500"));
+    // Clothes can't be drawn: who asks for them by name gets them or an error.
+    let clothes = Places { published: &files::FASHION, ..places };
+    let error = data::find(&clothes, &mut |_, _, _| ()).unwrap_err().to_string();
+    assert!(error.contains("Fashion-MNIST") && error.contains("--data"), "{error}");
+    let asked = Options { folder: Some("fashion-mnist".into()), download: true };
+    let places = Places::of(&asked);
+    assert_eq!((places.named, places.published), (None, &files::FASHION));
+    assert!(places.cache.is_none_or(|cache| cache.ends_with("throughput/fashion-mnist")));
 }

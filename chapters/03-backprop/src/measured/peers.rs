@@ -94,7 +94,7 @@ pub fn start(program: &Path, source: &Source, arguments: &[&str]) -> Result<Peer
     match (PYTHON.get(), source) {
         (None, _) => Err(NOT_ASKED.to_owned()),
         (_, Source::Drawn) => Err("there is no MNIST on this machine to train both on".to_owned()),
-        (Some(python), Source::Mnist(folder) | Source::Files(folder)) => {
+        (Some(python), Source::Mnist(folder) | Source::Fashion(folder) | Source::Files(folder)) => {
             let (program, folder) = (program.to_string_lossy(), folder.to_string_lossy());
             let arguments = [&[&*program, &*folder], arguments].concat();
             Peer::start(python, &arguments).map_err(|error| error.to_string())

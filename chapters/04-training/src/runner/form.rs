@@ -66,6 +66,7 @@ impl Form {
                 let name = folder.file_name().unwrap_or_default();
                 format!("files from {}", name.to_string_lossy())
             }
+            Source::Fashion(_) => "Fashion-MNIST".to_owned(),
             Source::Drawn => source.to_string(),
         };
         let every = train.len().div_ceil(ENOUGH).max(1);
