@@ -152,16 +152,21 @@ pub fn find(places: &Places, watch: download::Watch) -> Result<DataSet> {
             }
         }
     }
-    if **published == files::FASHION {
-        let why = note(&notes).unwrap_or_else(|| "it has not been downloaded".to_owned());
+    instead(published, note(&notes))
+}
+// ANCHOR_END: find
+
+/// Drawn digits, and why; but clothes can't be drawn.
+fn instead(published: &[Published; 4], note: Option<String>) -> Result<DataSet> {
+    if *published == files::FASHION {
+        let why = note.unwrap_or_else(|| "it has not been downloaded".to_owned());
         return Err(Error::Message(format!(
             "there is no Fashion-MNIST: {why}; bring its four files yourself, and name their folder with --data"
         )));
     }
     limits::start_threads(None)?;
-    Ok(DataSet { note: note(&notes), ..drawn(60_000, 10_000, 0) })
+    Ok(DataSet { note, ..drawn(60_000, 10_000, 0) })
 }
-// ANCHOR_END: find
 
 fn note(notes: &[String]) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join("; "))
