@@ -38,7 +38,7 @@ pub use runner::{
     picture,
     serve::Classifier,
     terminal::Terminal,
-    train::{train, train_network, train_on, train_stepper},
+    train::{train, train_on, train_stepper},
     watch,
     watch::{Silent, Watcher},
 };

@@ -12,11 +12,10 @@ use crate::{
         metrics::Epoch,
         sets::{Sets, identity, seen},
         snapshot::Checkpoint,
-        step::{Full, Stepper},
+        step::Stepper,
         team::{Alone, Team},
         trainer::Trainer,
     },
-    models::model::Network,
     runner::{
         checkpoint,
         curves::curves,
@@ -78,21 +77,6 @@ fn train_with<D: AllModels>(
 ) -> Result<Outcome> {
     let mut learner = dev.learner_by(&config.settings, config.makers)?;
     train_stepper(&mut *learner, &Alone, dev, config, data, watcher)
-}
-
-/// [`train_on`], with any network on a device that is freshly seeded: a reader's own, or chapter 5's faster one. The
-/// settings' model is then no more than a name.
-///
-/// # Errors
-/// As [`train`].
-pub fn train_network<M: Network<D>, D: Engine>(
-    dev: &D,
-    config: &Config,
-    data: &DataSet,
-    watcher: &mut dyn Watcher,
-) -> Result<Outcome> {
-    let mut stepper = Full::<M, D>::new(dev, &config.settings)?;
-    train_stepper(&mut stepper, &Alone, dev, config, data, watcher)
 }
 
 /// [`train_on`] with a stepper of the caller's, which decides how a step computes, as one of a [`Team`]. The stepper was
