@@ -51,7 +51,6 @@ impl Shares {
     }
 }
 
-// ANCHOR: histogram
 /// How many numbers lie between each power of two and the next.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
@@ -74,7 +73,6 @@ impl Histogram {
         found
     }
 }
-// ANCHOR_END: histogram
 
 /// The exponent e of a number with 2^e ≤ `size` < 2^(e+1).
 fn exponent(size: f32) -> i32 {
