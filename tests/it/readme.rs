@@ -19,18 +19,19 @@ fn bars() -> Vec<Bar> {
         // The spreads are thinner than a line.
         let (median, ..) = bar.value.unwrap();
         bar.value = Some((median, median, median));
+        bar.text = format!("{median:.0}%");
         bar
     };
     let rungs = [
-        ("one thread per element", "naive"),
+        ("naive", "naive"),
         ("coalesced loads", "coalesced"),
-        ("tiles in shared memory", "shared"),
+        ("shared tiles", "shared"),
         ("1D register tiles", "tile1d"),
         ("2D register tiles", "tile2d"),
         ("wide loads", "vectorised"),
         ("double buffering", "double_buffered"),
         ("warp tiles", "warp_tiles"),
-        ("asynchronous copies", "async_copy"),
+        ("async copies", "async_copy"),
         ("wgmma, in bf16", "wgmma"),
     ];
     rungs.map(bar).into()
