@@ -9,38 +9,38 @@ use lab::{
 };
 use std::fs;
 
-/// What the course gains, chapter by chapter: each bar one ratio of a reference machine's records.
+/// What an H100 did: kernels of chapter 2's ladder, each as a part of cuBLAS' rate on the same card.
 fn bars() -> Vec<Bar> {
-    let of = |machine| Records::load(&root().join("book/records").join(machine)).unwrap();
-    let (zen4, zen5) = (of("genoa-2core"), of("turin-2core"));
-    let bar = |records: &Records, name: &str, key: &str, params: ParamList| {
-        let mut bar = Bar::of(name, records.find(key, params), 1.0).unwrap();
-        // The bars are of many experiments: spreads would not compare.
+    let h100 = Records::load(&root().join("book/records/h100")).unwrap();
+    let bar = |(name, rung): (&str, &str)| {
+        let params: ParamList = &[("device", &"cuda"), ("n", &8192), ("rung", &rung)];
+        let found = h100.find("cpu_gpu.ladder.of_cublas", params);
+        let mut bar = Bar::of(name, found, 0.01).unwrap();
+        // The spreads are thinner than a line.
         let (median, ..) = bar.value.unwrap();
         bar.value = Some((median, median, median));
-        bar.text = format!("{}×", bar.text.trim_end_matches('×'));
+        bar.text = format!("{median:.0}%");
         bar
     };
-    let total: ParamList = &[("n", &1024), ("inputs", &"f32")];
-    let odd: ParamList = &[("n", &1000), ("rung", &"threads")];
-    let pytorch: ParamList = &[("who", &"pytorch-fused"), ("threads", &2)];
-    let ladder: ParamList = &[("batch", &128), ("model", &"784-128-10")];
-    let product = "1 · Matrix product: three loops → packed, AVX-512, threads";
-    let step = "3 · Training step, batch 32: PyTorch → Rust from scratch";
-    let dfdx = "5 · Training step, batch 128: dfdx → the engine";
-    vec![
-        bar(&zen4, product, "matmul.ladder.total", total),
-        bar(&zen4, "1 · The same, at n = 1000", "matmul.nearby.speedup", odd),
-        bar(&zen4, step, "backprop.race32.ratio", pytorch),
-        bar(&zen4, "3 · The same, batch 128", "backprop.race128.ratio", pytorch),
-        bar(&zen5, dfdx, "performance.ladder.total", ladder),
-    ]
+    let rungs = [
+        ("naive", "naive"),
+        ("coalesced loads", "coalesced"),
+        ("shared tiles", "shared"),
+        ("1D register tiles", "tile1d"),
+        ("2D register tiles", "tile2d"),
+        ("wide loads", "vectorised"),
+        ("double buffering", "double_buffered"),
+        ("warp tiles", "warp_tiles"),
+        ("async copies", "async_copy"),
+        ("wgmma, in bf16", "wgmma"),
+    ];
+    rungs.map(bar).into()
 }
 
 /// The figure as a file of its own: a grey that is visible on light and dark, in place of black.
 fn picture() -> String {
-    let axis = Axis::new("times as fast", Scale::Log).range(1.0, 600.0);
-    let plot = BarPlot { axis, bars: bars(), limits: Vec::new() };
+    let axis = Axis::new("percent of cuBLAS on the same H100", Scale::Linear).range(0.0, 110.0);
+    let plot = BarPlot { axis, bars: bars(), limits: vec![("cuBLAS".to_owned(), 100.0)] };
     plot.svg().replace("#000000", "#808080") + "\n"
 }
 
