@@ -263,6 +263,7 @@
       this.paper = this.part('.paper');
       this.pen = { x: PAPER / 2, y: PAPER / 4, down: false, shown: false };
       this.clear();
+      this.example();
       const { paper } = this;
       paper.addEventListener('pointerdown', (event) => this.press(event));
       paper.addEventListener('pointermove', (event) => this.move(event));
@@ -276,7 +277,23 @@
       this.themes.observe(document.documentElement, { attributeFilter: ['class'] });
     }
 
+    /** What `data-drawn` has, "x,y x,y …" on the paper, until the reader writes: an empty box shows nothing. */
+    example() {
+      const at = this.dataset.drawn?.split(' ').map((point) => point.split(',').map(Number));
+      if (!at) return;
+      at.slice(1).forEach((to, before) => stroke(this.ink, at[before], to));
+      this.drawn = true;
+      this.draw();
+      this.sight = new IntersectionObserver(([{ isIntersecting }]) => {
+        if (!isIntersecting) return;
+        this.sight.disconnect();
+        this.read(true);
+      });
+      this.sight.observe(this);
+    }
+
     disconnectedCallback() {
+      this.sight?.disconnect();
       this.themes?.disconnect();
       clearTimeout(this.pause);
     }
@@ -284,6 +301,7 @@
     clear() {
       clearTimeout(this.pause);
       this.ink = new Float32Array(PAPER * PAPER);
+      this.drawn = false;
       this.pen.down = false;
       this.draw();
     }
@@ -338,6 +356,7 @@
 
     /** Writes from the last place to this one, and reads it before the next picture on the screen. */
     write(to) {
+      if (this.drawn) this.clear();
       stroke(this.ink, this.last, to);
       this.last = to;
       clearTimeout(this.pause);

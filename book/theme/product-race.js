@@ -70,6 +70,7 @@
     li { --lane: var(--series-2); }
     li:nth-child(2) { --lane: var(--series-5); }
     li:nth-child(n + 3) { --lane: var(--series-1); }
+    li:nth-child(n + 4) { --lane: var(--series-3); }
     .todo { opacity: 0.16; }
     .square { fill: var(--lane); }
     .controls { justify-content: start; gap: 0.4rem 1.2rem; min-height: 3.2rem; }
@@ -165,7 +166,7 @@
       }
       const { machine } = this.lanes[0];
       const most = Math.max(...this.lanes.map((lane) => lane.squares.per));
-      this.part('.hint').textContent = `Each bar or square is ${most > 1 ? `one product, or ${most} where there are many` : 'one product'} of two ${this.dataset.n}×${this.dataset.n} matrices, in the time recorded on ${machine === 'yours' ? 'your machine' : machine}.`;
+      this.part('.hint').textContent = `Each bar or square is ${most > 1 ? `one product, or ${most} where there are many` : 'one product'} of two ${this.dataset.n}×${this.dataset.n} matrices, in the time recorded on ${machine === 'yours' ? 'your machine' : machine}${this.lanes.some((lane) => !lane.machine) ? ', or on the one that the lane names' : ''}.`;
       this.draw();
     }
 
