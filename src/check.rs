@@ -68,8 +68,16 @@ impl Check {
             exercise.write_missing()?;
         }
         let mut checker = Checker::new(&root);
-        checker.colour = std::io::stdout().is_terminal()
-            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        checker.colour =
+            std::io::stdout().is_terminal() && lab::names::variable("NO_COLOR").is_none();
+        let tests = !(self.list || self.hint.is_some() || self.solution);
+        let in_rust = |exercise: &&Exercise| {
+            let test = fs::read_to_string(exercise.folder.join("test.rs"));
+            test.is_ok_and(|test| test.contains("in_rust::judge"))
+        };
+        if tests && selected.iter().any(in_rust) {
+            waiting("the crate tile", |_| cpu_gpu::in_rust::prepare());
+        }
         let session = Session { root: &root, checker, selected };
         if self.verify {
             session.verify()

@@ -26,8 +26,10 @@ mod trace;
 mod train;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
-use lab::{limits, out};
+use clap::{
+    Arg, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, builder::Resettable,
+};
+use lab::{limits, names::text_of, out};
 use multi_gpu::replicas::member::alone;
 use std::{env, path::PathBuf, process::ExitCode};
 
@@ -95,7 +97,7 @@ impl Command {
     /// asks for them and so starts as many as Rayon likes.
     fn begin(&self) -> Result<()> {
         if let Self::Open(_) | Self::Measure(_) | Self::Trace(_) = self {
-            alone(|name| env::var(name).ok(), "measuring")?;
+            alone(text_of, "measuring")?;
         }
         match self {
             // Each process of a training has its part of the cores, and learns first which it is. The others compute nothing, and
@@ -117,6 +119,21 @@ fn parsed<A: clap::Args>(words: &[&str]) -> Result<A> {
     Ok(A::from_arg_matches(&command.try_get_matches_from(words)?)?)
 }
 
+/// The command with its options. A variable of the environment that is empty is one that is not set.
+fn cli() -> Cli {
+    let matches = set(Cli::command()).get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// A command whose options, and those of its subcommands, take nothing from empty variables.
+fn set(command: clap::Command) -> clap::Command {
+    let of = |arg: Arg| {
+        let empty = arg.get_env().and_then(env::var_os).is_some_and(|value| value.is_empty());
+        if empty { arg.env(Resettable::Reset) } else { arg }
+    };
+    command.mut_args(of).mut_subcommands(set)
+}
+
 fn main() -> ExitCode {
     // The features come before the words that records repeat.
     lab::machine::is_the_command(&[
@@ -127,7 +144,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "peers")]
         "peers",
     ]);
-    let cli = Cli::parse();
+    let cli = cli();
     if let Some(limited) = limits::mind() {
         out::warn(format!("note: {limited}"));
     }

@@ -31,7 +31,7 @@ Examples:
   cargo run -- trace --model gpt --out gpt.json        a language model's, on the GPU that there is
 
 The file opens in https://ui.perfetto.dev, or as chrome://tracing in Chrome. On the cores it is the engine's step, call by
-call, or dfdx's, operation by operation (--engine plain); on a device it is the course's own step in kernels, which mlp and gpt
+call, or dfdx's, operation by operation (--engine dfdx); on a device it is the course's own step in kernels, which mlp and gpt
 have. The images are drawn and the text is random: no time depends on them.")]
 pub struct Trace {
     /// linear, mlp, cnn, resnet, rnn or transformer, for digits, or gpt, for text
@@ -43,9 +43,9 @@ pub struct Trace {
     /// Where: auto, cpu (the cores), cuda, opencl-gpu or opencl-cpu; a second one of a kind is cuda:1
     #[arg(long, default_value = "auto")]
     device: String,
-    /// On the cores: fast or plain
-    #[arg(long, value_name = "NAME", default_value = "fast")]
-    engine: EngineKind,
+    /// On the cores: fast (chapter 5's engine) or dfdx [default: fast]
+    #[arg(long, value_name = "NAME")]
+    engine: Option<EngineKind>,
     /// Steps that are recorded: of the cores each call's median is shown, of a device the step of median length
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(1..=1000))]
     steps: u64,
@@ -62,16 +62,29 @@ struct Found {
 }
 
 impl Trace {
-    /// Traces, prints the table and writes the file.
+    /// Traces, prints the table and writes the file. One that was not there is none again if there is nothing to write.
     pub fn run(&self) -> Result<()> {
+        let was_there = self.out.exists();
+        let file = fs::File::options().append(true).create(true).open(&self.out);
+        file.with_context(|| self.failed())?;
+        let done = self.traced();
+        if done.is_err() && !was_there {
+            let _ = fs::remove_file(&self.out);
+        }
+        done
+    }
+
+    fn failed(&self) -> String {
+        format!("{} can't be written; name another file with --out", self.out.display())
+    }
+
+    fn traced(&self) -> Result<()> {
         let file = self.out.display();
-        let failed = || format!("{file} can't be written; name another file with --out");
-        fs::File::options().append(true).create(true).open(&self.out).with_context(failed)?;
         let Found { table, bars, note } = match self.device(&gpu::devices())? {
             None => self.on_cores()?,
             Some(id) => self.on_device(&*gpu::open(&id)?)?,
         };
-        fs::write(&self.out, chrome(&bars)).with_context(failed)?;
+        fs::write(&self.out, chrome(&bars)).with_context(|| self.failed())?;
         put(&table_text(&table));
         say(&format!("{note}{file} has {} bars; open it in https://ui.perfetto.dev", bars.len()));
         Ok(())
@@ -95,8 +108,15 @@ impl Trace {
             ("cpu", Which::Gpt) => bail!(
                 "on the cores there are no kernels to trace; take --device opencl-cpu, which runs a GPU's on them"
             ),
-            ("auto", _) if in_kernels && found("cuda") => Ok(Some("cuda".to_owned())),
+            ("auto", _) if in_kernels && self.engine.is_none() && found("cuda") => {
+                Ok(Some("cuda".to_owned()))
+            }
             ("auto" | "cpu", _) => Ok(None),
+            (id, _) if self.engine.is_some() => {
+                bail!(
+                    "--engine chooses what computes on the cores; leave it out, or take --device cpu, not {id}"
+                )
+            }
             (id, _) => {
                 let id = id.strip_suffix(":0").unwrap_or(id);
                 if !found(id) {
@@ -119,10 +139,11 @@ impl Trace {
     fn on_cores(&self) -> Result<Found> {
         let Which::Digits(model) = self.model else { bail!("the cores have no kernels to trace") };
         let batch = self.batch.unwrap_or(128) as usize;
-        training::runner::memory::check(self.engine, model, batch)?;
+        let engine = self.engine.unwrap_or(EngineKind::Fast);
+        training::runner::memory::check(engine, model, batch)?;
         let (data, steps) = (data::drawn(batch, 1, 1), self.steps as usize);
-        let profile = match self.engine {
-            EngineKind::Plain => profile(model, &data, batch, steps)?,
+        let profile = match engine {
+            EngineKind::Dfdx => profile(model, &data, batch, steps)?,
             EngineKind::Fast => engine::profile(model, &data.train, batch, steps)?,
         };
         let [peak, bandwidth] = report::limits();
@@ -182,7 +203,7 @@ mod tests {
         let out = file.to_string_lossy();
         let words = ["--model", "linear", "--batch", "4", "--steps", "2", "--device", "cpu"];
         let of = |engine| trace(&[&words[..], &["--engine", engine, "--out", &out]].concat());
-        for engine in ["plain", "fast"] {
+        for engine in ["dfdx", "plain", "fast"] {
             of(engine).run().unwrap();
             let value: serde_json::Value =
                 serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
@@ -192,6 +213,21 @@ mod tests {
         let lost = Trace { out: folder.path().join("none/t.json"), ..trace };
         let error = format!("{:#}", lost.run().unwrap_err());
         assert!(error.contains("name another file with --out"), "{error}");
+    }
+
+    #[test]
+    fn a_refusal_leaves_the_folder_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let [old, new] = ["old.json", "new.json"].map(|name| folder.path().join(name));
+        fs::write(&old, "kept").unwrap();
+        for (out, words) in
+            [(&old, "--device tpu"), (&new, "--device tpu"), (&new, "--model gpt --device cpu")]
+        {
+            let words: Vec<&str> =
+                words.split(' ').chain(["--out", out.to_str().unwrap()]).collect();
+            trace(&words).run().unwrap_err();
+        }
+        assert!(fs::read(&old).unwrap() == b"kept" && !new.exists());
     }
 
     #[test]
@@ -221,6 +257,12 @@ mod tests {
         assert_eq!(of(&["--model", "gpt"], &there), Ok(Some("cuda".into())));
         assert_eq!(of(&["--device", "cuda:0"], &there), Ok(Some("cuda".into())));
         assert_eq!(of(&["--model", "cnn"], &there), Ok(None));
+        // Who names an engine means the cores.
+        for engine in ["dfdx", "fast"] {
+            assert_eq!(of(&["--engine", engine], &there), Ok(None));
+            let error = of(&["--engine", engine, "--device", "cuda"], &there).unwrap_err();
+            assert!(error.contains("--engine") && error.contains("--device cpu"), "{error}");
+        }
         let error = of(&["--model", "cnn", "--device", "cuda"], &there).unwrap_err();
         assert!(error.contains("mlp and gpt"), "{error}");
     }

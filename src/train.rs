@@ -11,7 +11,7 @@ use lab::{
     files::typed,
     limits,
     machine::warn_if_unoptimised,
-    names,
+    names::{self, text_of},
     out::say,
     run::{Kind, latest, whole},
 };
@@ -23,7 +23,7 @@ use multi_gpu::{
     },
 };
 use std::{
-    env, fs,
+    fs,
     io::{ErrorKind, IsTerminal as _, stderr},
     path::{Path, PathBuf},
     str::FromStr,
@@ -42,7 +42,7 @@ Examples:
   cargo run -- train --epochs 3 --seed 7   shorter, from other first weights
   cargo run -- train --batch 32            Keras' batch: slower, about as accurate
   cargo run -- train --model cnn           another model, by the recipe that suits it
-  cargo run -- train --engine plain        the operations of chapter 4's pages (the default takes chapter 5's)
+  cargo run -- train --engine dfdx         the operations of chapter 4's pages (the default takes chapter 5's)
   cargo run -- train --model gpt --minutes 2
                                            a language model that writes Rust (chapter 9)
   cargo run -- train --model cnn --precision bf16
@@ -72,7 +72,7 @@ pub struct Train {
     /// [default: f32]
     #[arg(long)]
     pub(crate) precision: Option<Precision>,
-    /// What computes the steps on the CPU: fast (chapter 5's engine) or plain (chapter 4's operations, readable)
+    /// What computes the steps on the CPU: fast (chapter 5's engine) or dfdx (chapter 4's operations, readable)
     /// [default: fast]
     #[arg(long)]
     engine: Option<EngineKind>,
@@ -171,7 +171,7 @@ impl Watcher for Quiet<'_> {
 impl Train {
     /// The usual training, by the engine whose numbers chapter 4's pages show.
     pub fn usual(quiet: bool) -> Self {
-        Self { quiet, engine: Some(EngineKind::Plain), ..Self::default() }
+        Self { quiet, engine: Some(EngineKind::Dfdx), ..Self::default() }
     }
 
     /// Trains, and prints the test accuracy in its last line.
@@ -215,10 +215,7 @@ impl Train {
 
     /// Trains a language model.
     fn train_gpt(self, runs: &Path) -> Result<()> {
-        alone(
-            |name| env::var(name).ok(),
-            "the training of a language model (by --replicas N, which needs none)",
-        )?;
+        alone(text_of, "the training of a language model (by --replicas N, which needs none)")?;
         limits::start_threads(None)?;
         let mut job = self.job(runs)?;
         if !job.resume && self.run.is_none() {
@@ -262,7 +259,7 @@ impl Train {
         // A process for each GPU: a rank that ends takes no other with it, and NCCL opens their memory to each other.
         let device = Device::choose(self.device.as_deref(), training::gpus())?;
         let apart = self.processes || self.replicas.is_some() && device != Device::Cpu;
-        let launcher = Launcher::choose(|name| env::var(name).ok(), self.replicas, apart)?;
+        let launcher = Launcher::choose(text_of, self.replicas, apart)?;
         // Before anything asks for threads, and so starts as many as Rayon likes.
         limits::start_threads(launcher.as_ref().and_then(Launcher::threads))?;
         match &launcher {
@@ -451,7 +448,7 @@ mod tests {
     fn options_reach_the_run() {
         let words = "--epochs 3 --batch 32 --lr 0.01 --seed 7 --limit 500 --run x --precision f32 \
                      --optimizer momentum --schedule cosine --warmup 9 --decay 0.1 --dropout 0.3 \
-                     --augment true --patience 4 --engine plain";
+                     --augment true --patience 4 --engine dfdx";
         let words: Vec<&str> = words.split(' ').collect();
         let config = config(&words, Path::new("runs")).unwrap();
         let wanted = Settings {
@@ -480,7 +477,7 @@ mod tests {
         assert_eq!(config.settings.engine, EngineKind::Fast);
         let data = data::drawn(200, 50, 3);
         let alone = train_on(&config, &data, &mut Silent).unwrap();
-        let settings = Settings { engine: EngineKind::Plain, ..config.settings.clone() };
+        let settings = Settings { engine: EngineKind::Dfdx, ..config.settings.clone() };
         let plain = Config { settings, ..config.clone() };
         let plain = train_on(&plain, &data, &mut Silent).unwrap();
         assert!(alone.weights != plain.weights, "the fast engine did not run");
@@ -528,7 +525,7 @@ mod tests {
     fn a_models_name_brings_its_recipe_and_an_optimizers_its_rate() {
         let runs = Path::new("runs");
         let of = |words: &[&str]| {
-            config(&[&["--engine", "plain"], words].concat(), runs).unwrap().settings
+            config(&[&["--engine", "dfdx"], words].concat(), runs).unwrap().settings
         };
         assert_eq!(of(&["--model", "resnet"]), Settings::of(Model::Resnet));
         let one = Settings { epochs: 1, ..Settings::of(Model::Rnn) };
@@ -545,7 +542,7 @@ mod tests {
         assert!(options(&["--model", "vgg"]).unwrap_err().contains("transformer"));
         assert!(options(&["--optimizer", "lion"]).unwrap_err().contains("adamw"));
         assert!(options(&["--schedule", "step"]).unwrap_err().contains("cosine"));
-        assert!(options(&["--engine", "turbo"]).unwrap_err().contains("plain or fast"));
+        assert!(options(&["--engine", "turbo"]).unwrap_err().contains("dfdx or fast"));
         assert!(options(&["--precision", "f8"]).unwrap_err().contains("f32, amp or bf16"));
         assert!(options(&["--epochs", "many"]).unwrap_err().contains("many"));
         for (flag, value) in [("--epochs", "0"), ("--batch", "0"), ("--lr", "-1"), ("--lr", "NaN")]

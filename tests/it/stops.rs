@@ -172,7 +172,7 @@ const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// itself is the end.
 const COMMANDS: [(&str, &str, Option<i32>); 13] = [
     ("train --run RUN --limit 500 --epochs 999999", "epoch ", Some(1)),
-    ("train --run RUN --limit 500 --epochs 999999 --model cnn --engine plain", "epoch ", Some(1)),
+    ("train --run RUN --limit 500 --epochs 999999 --model cnn --engine dfdx", "epoch ", Some(1)),
     ("train --run RUN --limit 500 --epochs 999999 --replicas 2", "epoch ", Some(1)),
     ("train --run RUN --limit 500 --epochs 999999 --replicas 2 --processes", "epoch ", Some(1)),
     ("train --run RUN --model gpt GPT --minutes 900", "timing steps", Some(1)),
@@ -251,7 +251,7 @@ fn a_model_writes_no_longer_than_somebody_reads() {
 #[cfg(target_os = "linux")]
 const THREADED: [&str; 9] = [
     "train --run RUN --limit 300 --epochs 1",
-    "train --run RUN --limit 300 --epochs 1 --engine plain --model cnn",
+    "train --run RUN --limit 300 --epochs 1 --engine dfdx --model cnn",
     "train --run RUN --limit 300 --epochs 1 --replicas 4",
     "train --run RUN --limit 300 --epochs 1 --replicas 2 --processes",
     "train --run RUN --model gpt --size 10k --context 32 --batch 4 --tokens 300",

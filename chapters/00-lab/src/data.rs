@@ -16,7 +16,7 @@ mod set;
 #[rustfmt::skip] // points read better in rows
 mod strokes;
 
-use crate::{Error, Key, Recorder, Result, limits};
+use crate::{Error, Key, Recorder, Result, limits, names::variable};
 use files::Published;
 use std::{path::PathBuf, sync::OnceLock};
 
@@ -54,7 +54,6 @@ pub struct Places<'a> {
 impl Places<'static> {
     /// The folders that `options` and the environment (`MNIST_DIR`) name.
     pub fn of(options: &Options) -> Self {
-        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let named = options.folder.clone().or_else(|| variable("MNIST_DIR").map(PathBuf::from));
         let cache = cache_folder(std::env::consts::OS, variable);
         let fashion = |folder: &PathBuf| folder.as_os_str() == set::FASHION && !folder.exists();

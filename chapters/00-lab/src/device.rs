@@ -43,12 +43,12 @@ impl Device {
     /// # Errors
     /// An unknown name, or a GPU that is not there.
     pub fn choose(choice: Option<&str>, gpus: usize) -> crate::Result<Self> {
-        let environment = std::env::var("THROUGHPUT_DEVICE").ok();
+        let environment = crate::names::text_of("THROUGHPUT_DEVICE");
         Self::pick(choice, environment.as_deref(), gpus)
     }
 
     fn pick(choice: Option<&str>, environment: Option<&str>, gpus: usize) -> crate::Result<Self> {
-        match choice.or(environment.filter(|name| !name.is_empty())).unwrap_or("auto") {
+        match choice.or(environment).unwrap_or("auto") {
             "auto" if gpus > 0 => Ok(Self::Cuda(0)),
             "auto" => Ok(Self::Cpu),
             name => match name.parse()? {
@@ -83,7 +83,6 @@ mod tests {
         let pick = |choice, environment, gpus| Device::pick(choice, environment, gpus).unwrap();
         assert_eq!(pick(None, None, 0), Device::Cpu);
         assert_eq!(pick(None, None, 2), Device::Cuda(0));
-        assert_eq!(pick(None, Some(""), 2), Device::Cuda(0));
         assert_eq!(pick(None, Some("cuda:1"), 2), Device::Cuda(1));
         assert_eq!(pick(Some("cpu"), Some("cuda:1"), 2), Device::Cpu);
         assert_eq!(pick(Some("auto"), Some("cpu"), 2), Device::Cuda(0));

@@ -1,6 +1,7 @@
 //! What a reader names: whole or by its beginning, and a sentence with the nearest names where nothing is meant.
 
 use crate::{Error, Result};
+use std::{env, ffi::OsString};
 
 /// So many names are listed whole; of more, the nearest.
 const FEW: usize = 10;
@@ -40,6 +41,16 @@ pub fn named(kind: &str, name: &str, names: &[&str]) -> Result<usize> {
     Err(Error::Message(format!("there is no {kind} `{name}`; {told}")))
 }
 
+/// A variable of the environment. An empty one is one that is not set.
+pub fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// [`variable`], where it is text.
+pub fn text_of(name: &str) -> Option<String> {
+    variable(name)?.into_string().ok()
+}
+
 /// The place of the chapter that `name` means, among folders such as `02-cpu-gpu`: `2`, `02-cpu-gpu`, `cpu_gpu`, or the
 /// beginning of one.
 ///
@@ -69,11 +80,12 @@ fn list(words: &[&str], joint: &str) -> String {
 }
 
 /// An enum whose variants have names: `Display` writes a name, `FromStr` takes one or its beginning (see [`named`]), and `ALL`
-/// has the variants in their order. `enum Model("model") { Mlp = "mlp" }`: the word in brackets says what they are.
+/// has the variants in their order. `enum Model("model") { Mlp = "mlp" }`: the word in brackets says what they are. A name that a
+/// variant had before stands behind a bar and is still read: `Dfdx = "dfdx" | "plain"`.
 #[macro_export]
 macro_rules! named {
     ($(#[$meta:meta])* $vis:vis enum $Enum:ident($kind:literal) {
-        $($(#[$of:meta])* $Variant:ident = $name:literal,)+
+        $($(#[$of:meta])* $Variant:ident = $name:literal $(| $old:literal)?,)+
     }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +116,9 @@ macro_rules! named {
             type Err = $crate::Error;
 
             fn from_str(text: &str) -> $crate::Result<Self> {
+                $($(if text == $old {
+                    return Ok(Self::$Variant);
+                })?)+
                 Ok(Self::ALL[$crate::names::named($kind, text, &Self::ALL.map(Self::name))?])
             }
         }

@@ -3,7 +3,7 @@
 //! A bar redraws its line, which in a file, a pipe or a notebook leaves garbage or nothing. There a line is
 //! written every few seconds instead. `NO_COLOR` is obeyed.
 
-use crate::{out::harmless, record::Value};
+use crate::{names::variable, out::harmless, record::Value};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::{
     env,
@@ -96,7 +96,7 @@ impl Progress {
         let made = Self::of(ProgressBar::with_draw_target(len, target).with_prefix(title), None);
         // A colour only where the user has not refused it; console also reads NO_COLOR, but not for every
         // kind of target.
-        let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let refused = variable("NO_COLOR").is_some();
         let begins = match (len, refused) {
             (Some(_), false) => "{prefix} {bar:24.cyan}",
             (Some(_), true) => "{prefix} {bar:24}",

@@ -3,6 +3,7 @@
 //! It comes by NVIDIA's installer, by Conda or in Python packages, of which programs such as PyTorch bring some. So the
 //! folders of all of these are looked into, without starting any of these programs.
 
+use crate::names::variable;
 use std::{
     env,
     ffi::OsString,
@@ -17,7 +18,7 @@ pub const LIBRARIES: [&str; 5] =
 /// The folders in which toolkits, or parts of one, may lie, the likeliest first. Each has the folders `include`, `lib`
 /// or `lib64` below it.
 pub fn roots() -> Vec<PathBuf> {
-    roots_by(&|name| env::var_os(name).filter(|value| !value.is_empty()))
+    roots_by(&variable)
 }
 
 /// [`roots`] for these environment variables.
@@ -71,10 +72,10 @@ fn roots_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
 /// Where `tools/cuda/toolkit.sh --tile` has put CUDA 13.5, the compiler of kernels over tiles, unless the environment names
 /// another place.
 pub fn of_tiles() -> Option<PathBuf> {
-    let cache = env::var_os("HOME").map(|home| Path::new(&home).join(".cache/throughput/cuda"));
+    let cache = variable("HOME").map(|home| Path::new(&home).join(".cache/throughput/cuda"));
     let of_tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/cuda");
     let installed = cache.into_iter().chain([of_tests]).map(|at| at.join("13.5/nvidia/cu13"));
-    let named = env::var_os("CUDA_TOOLKIT_PATH").map(PathBuf::from);
+    let named = variable("CUDA_TOOLKIT_PATH").map(PathBuf::from);
     named.into_iter().chain(installed).find(|root| root.join("bin/tileiras").is_file())
 }
 

@@ -27,7 +27,7 @@ pub fn peers(all_threads: bool) -> Vec<(&'static str, Product)> {
 /// How many threads `matrixmultiply` uses in this process: the environment variable `MATMUL_NUM_THREADS`, which it
 /// reads on its first call, or the cores of the machine, and never more than 4.
 pub fn matrixmultiply_threads() -> usize {
-    let wanted = std::env::var("MATMUL_NUM_THREADS").ok().filter(|text| !text.is_empty());
+    let wanted = lab::names::text_of("MATMUL_NUM_THREADS");
     wanted.map_or_else(parallel::available, |text| text.parse().unwrap_or(1)).clamp(1, 4)
 }
 

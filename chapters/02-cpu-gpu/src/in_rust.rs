@@ -67,6 +67,24 @@ impl InRust {
     }
 }
 
+/// Why no exercise can be judged here, if none can.
+fn lacks() -> Option<String> {
+    let toolkit = || {
+        lab::toolkit::of_tiles().is_none().then(|| {
+            "NVIDIA's toolkit 13.5 is not there; chapters/02-cpu-gpu/tile/README.md says how to get it".to_owned()
+        })
+    };
+    InRust::Tile.command(&[]).err().map(|why| why.to_string()).or_else(toolkit)
+}
+
+/// Compiles what the exercises' kernels are compiled on, which takes longer than a test of them may. What fails here fails
+/// again in [`judge`], and is told there.
+pub fn prepare() {
+    if lacks().is_none() {
+        let _ = InRust::Tile.cargo(&["build", "--quiet", "--package", "exercises"]).output();
+    }
+}
+
 /// Judges an exercise's kernel of the crate `tile`, the reader's or the solution: first rustc does, then the crate's
 /// interpreter holds it to `f64`.
 ///
@@ -74,13 +92,8 @@ impl InRust {
 /// If it is wrong, and how. Without the crate, or its toolkit, it can't be judged: see [`lacking`].
 #[track_caller]
 pub fn judge(exercise: &str, solution: bool) {
-    if let Err(why) = InRust::Tile.command(&[]) {
+    if let Some(why) = lacks() {
         lacking(why);
-    }
-    if lab::toolkit::of_tiles().is_none() {
-        lacking(
-            "NVIDIA's toolkit 13.5 is not there; chapters/02-cpu-gpu/tile/README.md says how to get it",
-        );
     }
     let file =
         format!("../exercises/{exercise}/{}.rs", if solution { "solution" } else { "exercise" });

@@ -47,8 +47,9 @@ lab::named! {
     pub enum EngineKind("engine") {
         /// This chapter's models, operation by operation: the readable one.
         #[default]
-        Plain = "plain",
-        /// Chapter 5's engine, which has all of these models, on a CPU; on other devices the plain one.
+        #[serde(alias = "plain")]
+        Dfdx = "dfdx" | "plain",
+        /// Chapter 5's engine, which has all of these models, on a CPU; on other devices dfdx.
         Fast = "fast",
     }
 }
@@ -149,7 +150,7 @@ impl Default for Settings {
         Self {
             model: Model::Mlp,
             precision: Precision::F32,
-            engine: EngineKind::Plain,
+            engine: EngineKind::Dfdx,
             optimizer: Rule::Adam,
             epochs: 10,
             batch: DEFAULT_BATCH,
@@ -197,6 +198,13 @@ pub const DEFAULT_BATCH: usize = 128;
 pub const LARGEST_BATCH: usize = 65_536;
 
 impl Settings {
+    /// Which generator draws dropout's masks: 1 is chapter 5's. An engine that draws others gets another number, for a run with
+    /// a part of each would be neither. 0 is dfdx's, what a program drew that wrote no number, and a model without dropout.
+    pub fn masks(&self) -> u32 {
+        let drawn = self.dropout > 0.0 && matches!(self.model, Model::Mlp | Model::Cnn);
+        u32::from(drawn && self.engine == EngineKind::Fast)
+    }
+
     /// Refuses choices that can't work.
     ///
     /// # Errors

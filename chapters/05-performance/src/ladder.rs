@@ -118,7 +118,7 @@ fn each_batch(
     Ok(sum / order.len() as f64)
 }
 
-/// The same network by dfdx alone, as chapter 4 trains it with `--engine plain`.
+/// The same network by dfdx alone, as chapter 4 trains it with `--engine dfdx`.
 struct Stock {
     dev: Cpu,
     network: Full<mlp::Mlp<Cpu>, Cpu>,

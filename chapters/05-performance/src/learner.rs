@@ -50,7 +50,7 @@ pub fn operations(model: Model, dropout: f64) -> Ops {
 /// As [`Engine::new`].
 pub fn by_engine(dev: &Cpu, settings: &Settings) -> Result<Box<dyn Learner<Device = Cpu>>> {
     match settings.engine {
-        EngineKind::Plain => dev.learner(settings),
+        EngineKind::Dfdx => dev.learner(settings),
         EngineKind::Fast => Ok(Box::new(Engine::new(dev, settings)?)),
     }
 }

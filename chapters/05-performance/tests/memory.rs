@@ -110,7 +110,7 @@ fn every_image_of_a_step_takes_what_it_says() {
     fn holds<M: Network<Cpu>>(model: Model) {
         let each = |measured: &dyn Fn(usize) -> u64| (measured(256) - measured(64)) / 192;
         let plain = each(&measured::<M>);
-        within_a_tenth(model.name(), bytes_of_a_picture(EngineKind::Plain, model), plain);
+        within_a_tenth(model.name(), bytes_of_a_picture(EngineKind::Dfdx, model), plain);
         let (fast, most) =
             (each(&|images| engine(model, images)), bytes_of_a_picture(EngineKind::Fast, model));
         assert!(fast <= most, "{model} by the engine: {fast}, not at most {most}");

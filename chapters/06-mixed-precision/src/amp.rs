@@ -32,7 +32,7 @@ use training::{
 
 /// The settings' model in the settings' precision. `wide` makes it in f32.
 ///
-/// In f16 the plain engine trains dense models as this chapter's page does, on a copy of all weights; all else goes through
+/// In f16 dfdx trains dense models as this chapter's page does, on a copy of all weights; all else goes through
 /// [`Autocast`].
 ///
 /// # Errors
@@ -44,10 +44,10 @@ pub fn learner<D: HalfEngine>(
 ) -> Result<Box<dyn Learner<Device = D>>> {
     match (settings.precision, settings.engine, settings.model) {
         (Precision::F32, ..) => wide(dev, settings),
-        (Precision::Amp, EngineKind::Plain, Model::Linear) => {
+        (Precision::Amp, EngineKind::Dfdx, Model::Linear) => {
             Ok(Box::new(Amp::<Linear<D>, D>::new(dev, settings)?))
         }
-        (Precision::Amp, EngineKind::Plain, Model::Mlp) => {
+        (Precision::Amp, EngineKind::Dfdx, Model::Mlp) => {
             Ok(Box::new(Amp::<Mlp<D>, D>::new(dev, settings)?))
         }
         _ => Ok(Box::new(Autocast::new(wide(dev, settings)?, settings.precision))),

@@ -5,9 +5,8 @@
 //! name. So a file with its right name is always a right one.
 
 use super::files::{self, GZIP, Published};
-use crate::{Error, Result, progress::Progress};
+use crate::{Error, Result, names::variable, progress::Progress};
 use std::{
-    env,
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read, Write},
     path::{Path, PathBuf},
@@ -368,7 +367,7 @@ fn believed() -> (RootCerts, Option<RootCerts>) {
         "/etc/pki/tls/certs/ca-bundle.crt",
         "/etc/ssl/cert.pem",
     ];
-    let named = env::var_os("SSL_CERT_FILE").and_then(|file| roots(Path::new(&file)));
+    let named = variable("SSL_CERT_FILE").and_then(|file| roots(Path::new(&file)));
     match named {
         Some(named) => (named, None),
         None => (RootCerts::WebPki, SYSTEM.iter().find_map(|file| roots(Path::new(file)))),

@@ -1,9 +1,9 @@
 //! The doctor's rows for a terminal.
 
 use super::requirements::Row;
+use crate::names::variable;
 use console::Term;
 use std::{
-    env,
     fmt::Write as _,
     io::{self, IsTerminal as _},
 };
@@ -11,7 +11,7 @@ use std::{
 /// The rows as text: as wide as the terminal, in colour if it is one and `NO_COLOR` does not refuse.
 pub fn table(rows: &[Row]) -> String {
     let terminal = io::stdout().is_terminal();
-    let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let refused = variable("NO_COLOR").is_some();
     let width = Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns));
     render(rows, width.clamp(40, 120), terminal && !refused)
 }

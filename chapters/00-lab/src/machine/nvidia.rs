@@ -2,9 +2,10 @@
 
 use crate::{
     Unit,
+    names::variable,
     probe::{ask, ask_within},
 };
-use std::{env, fs, path::Path, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 /// A GPU as `nvidia-smi` tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ fn nvidia_gpu(line: &str) -> Option<NvidiaGpu> {
 pub(crate) fn cuda_toolkit() -> Option<String> {
     let nvcc = ask("nvcc", &["--version"]).and_then(|text| nvcc_version(&text));
     nvcc.or_else(|| {
-        let named = ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT"].into_iter().filter_map(env::var_os);
+        let named = ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT"].into_iter().filter_map(variable);
         named.map(Into::into).chain([Path::new("/usr/local/cuda").to_owned()]).find_map(
             |folder: std::path::PathBuf| {
                 let text = fs::read_to_string(folder.join("version.json")).ok()?;

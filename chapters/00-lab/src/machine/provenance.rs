@@ -1,6 +1,6 @@
 //! Which build made a record, when, and how.
 
-use crate::{git, out::warn};
+use crate::{git, names::variable, out::warn};
 use std::{
     env,
     path::Path,
@@ -32,7 +32,7 @@ impl Provenance {
         Self {
             command: command_line(
                 BUILT.get().map(|features| (env!("LAB_FLAGS"), *features)),
-                &|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()),
+                &|name| variable(name).map(|value| value.to_string_lossy().into_owned()),
                 // A folder's name need not be text.
                 env::args_os().map(|word| word.to_string_lossy().into_owned()),
             ),

@@ -65,10 +65,10 @@ pub enum Unit {
 
 impl Unit {
     /// The fastest on this CPU: vectors that multiply pairs of bf16 are left out where they
-    /// [do not pay](peak::pairs_pay).
+    /// [do not pay](machine::pairs_pay).
     pub fn best() -> Self {
         Self::of_bf16()
-            .filter(|&unit| unit != Self::Pairs || peak::pairs_pay())
+            .filter(|&unit| unit != Self::Pairs || machine::pairs_pay())
             .unwrap_or_else(|| Self::Vectors(Level::best()))
     }
 

@@ -220,7 +220,7 @@ fn a_unit_gives_the_bits_of_its_model() {
 #[test]
 fn bf16_takes_the_fastest_unit_that_there_is() {
     let order = [Unit::Tiles, Unit::Pairs, Unit::Vectors(Level::best())];
-    let pays = |unit: &Unit| *unit != Unit::Pairs || lab::peak::pairs_pay();
+    let pays = |unit: &Unit| *unit != Unit::Pairs || lab::machine::pairs_pay();
     let fastest = order.into_iter().find(|unit| unit.available() && pays(unit));
     assert_eq!(Some(Unit::best()), fastest);
 }

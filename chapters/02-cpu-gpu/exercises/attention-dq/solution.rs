@@ -60,7 +60,7 @@ pub mod attention_dq {
                     convert_tile(softmax * (dsoftmax - dot) * scales);
                 // EXERCISE: instead
                 // // The softmax from `scores` and `log_sum`, no key behind its query; its gradient from
-                // // dout and V; and from both the gradient of the scores. They stand in its place:
+                // // dout and V; and from both the gradient of the scores, times their factor. Not yet:
                 // let dscores: Tile<bf16, { [BM, BN] }> = convert_tile(scores);
                 // EXERCISE: end
                 dq_sum = mma(dscores, k_tile, dq_sum);

@@ -18,6 +18,9 @@ pub struct Header {
     pub step: usize,
     /// Steps taken in all: Adam's clock, and how many dropout masks were drawn.
     pub steps: i32,
+    /// [`Settings::masks`] of the program that began the run.
+    #[serde(default)]
+    pub masks: u32,
     /// The factor before the losses, in a run that has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_scale: Option<LossScale>,

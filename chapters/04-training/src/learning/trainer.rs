@@ -40,6 +40,7 @@ impl<'s, D: Engine> Trainer<'s, D> {
         identity: Identity,
     ) -> Result<Self> {
         let at = Header {
+            masks: settings.masks(),
             settings,
             epoch: 0,
             step: 0,

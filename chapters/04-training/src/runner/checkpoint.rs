@@ -107,6 +107,13 @@ pub fn check(path: &Path, saved: &Header, asked: &Settings, data: &Identity) -> 
             return Err(Error::Mismatch { path: path.join(CHECKPOINT), flag, saved, asked });
         }
     }
+    if saved.masks != asked.masks() {
+        return Err(Error::Config(format!(
+            "{} is from a version of the course whose dropout draws other masks; go on with that version, or start a new run \
+             without --resume",
+            path.join(CHECKPOINT).display()
+        )));
+    }
     if asked.epochs < saved.epoch {
         return Err(Error::Config(format!(
             "{} has trained for {} epochs already, more than --epochs {}",

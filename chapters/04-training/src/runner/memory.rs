@@ -13,12 +13,12 @@ use std::fs;
 /// format adds rounded copies.
 pub fn bytes_of_a_picture(engine: EngineKind, model: Model) -> u64 {
     match (engine, model) {
-        (EngineKind::Plain, Model::Linear) => 6_570,
-        (EngineKind::Plain, Model::Mlp) => 9_080,
-        (EngineKind::Plain, Model::Cnn) => 197_300,
-        (EngineKind::Plain, Model::Resnet) => 554_100,
-        (EngineKind::Plain, Model::Rnn) => 451_500,
-        (EngineKind::Plain, Model::Transformer) => 328_900,
+        (EngineKind::Dfdx, Model::Linear) => 6_570,
+        (EngineKind::Dfdx, Model::Mlp) => 9_080,
+        (EngineKind::Dfdx, Model::Cnn) => 197_300,
+        (EngineKind::Dfdx, Model::Resnet) => 554_100,
+        (EngineKind::Dfdx, Model::Rnn) => 451_500,
+        (EngineKind::Dfdx, Model::Transformer) => 328_900,
         (EngineKind::Fast, Model::Linear) => 8_800,
         (EngineKind::Fast, Model::Mlp) => 9_500,
         (EngineKind::Fast, Model::Cnn) => 50_000,

@@ -2,6 +2,7 @@
 
 use crate::{
     memory::Memory,
+    ops::relu::at_least,
     plan::Plan,
     program::{Call, Numbers, Product, Program, Work, block_of, blocks_of},
     spans::Bases,
@@ -11,7 +12,7 @@ use matmul::{Epilogue, MatMut, MatRef, Options, Threads, bgemm, sgemm, team};
 use std::{
     ops::Range,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// A group with less to do, in bytes or operations, is not worth a second thread: about 10 µs of work.
@@ -59,6 +60,8 @@ pub struct Loaded {
     pub outputs: Vec<Tensor>,
     /// Whether a group of kernels has less to do than is worth a second thread.
     small: Vec<bool>,
+    /// What the threads have spent in each call of the group that runs.
+    spent: Vec<AtomicU64>,
     nanoseconds: Vec<AtomicU64>,
 }
 
@@ -111,8 +114,9 @@ impl Cpu {
         let small =
             |group: &Range<usize>| calls[group.clone()].iter().map(work).sum::<usize>() < WORTH;
         let small = plan.groups.iter().map(small).collect();
-        let nanoseconds = calls.iter().map(|_| AtomicU64::new(0)).collect();
-        Loaded { calls, plan, outputs, small, nanoseconds }
+        let [spent, nanoseconds] =
+            [(); 2].map(|()| calls.iter().map(|_| AtomicU64::new(0)).collect());
+        Loaded { calls, plan, outputs, small, spent, nanoseconds }
     }
 
     /// Runs a program.
@@ -122,8 +126,9 @@ impl Cpu {
             self.arena.at_least(loaded.plan.arena);
         }
         let bases = self.bases(loaded);
+        let mut since = self.clock.then(Instant::now);
         for (group, small) in loaded.plan.groups.iter().zip(&loaded.small) {
-            let (call, spent) = (&loaded.calls[group.start], &loaded.nanoseconds[group.start]);
+            let (call, spent) = (&loaded.calls[group.start], &loaded.spent[group.start]);
             match &call.work {
                 Work::Rows(rows) => self.rows(loaded, &bases, group, (rows.units, *small)),
                 Work::Product(product) => {
@@ -131,9 +136,12 @@ impl Cpu {
                     let paying = (call.flops / PAYING) as usize;
                     let threads = self.threads.len().min(paying.max(1));
                     // ANCHOR_END: paying
-                    let all = self.threads.len() as u64;
-                    self.timed(spent, all, || self.product(&bases, product, threads));
+                    self.timed(spent, || self.product(&bases, product, threads));
                 }
+            }
+            if let Some(since) = &mut since {
+                let now = Instant::now();
+                loaded.count(group, now - std::mem::replace(since, now));
             }
         }
     }
@@ -184,11 +192,11 @@ impl Cpu {
         group: &Range<usize>,
         (units, small): (usize, bool),
     ) {
-        let (calls, spent) = (&loaded.calls[group.clone()], &loaded.nanoseconds[group.clone()]);
+        let (calls, spent) = (&loaded.calls[group.clone()], &loaded.spent[group.clone()]);
         self.each_block(units, small, |thread, block| {
             for (call, spent) in calls.iter().zip(spent) {
                 if let Work::Rows(rows) = &call.work {
-                    self.timed(spent, 1, || bases.kernel(rows, block, thread));
+                    self.timed(spent, || bases.kernel(rows, block, thread));
                 }
             }
         });
@@ -225,10 +233,10 @@ impl Cpu {
             });
         };
         if let Some(bias) = bias.filter(|_| !self.ways.fused) {
-            let relu = if epilogue.relu { 0.0 } else { f32::NEG_INFINITY };
+            let floor = if epilogue.relu { 0.0 } else { f32::NEG_INFINITY };
             each(&|_, y| {
                 lab::wide!(|| for row in y.chunks_exact_mut(bias.len()) {
-                    row.iter_mut().zip(bias).for_each(|(y, bias)| *y = (*y + bias).max(relu));
+                    row.iter_mut().zip(bias).for_each(|(y, bias)| *y = at_least(floor, *y + bias));
                 });
             });
         }
@@ -238,19 +246,30 @@ impl Cpu {
         }
     }
 
-    /// Adds the time of `work` on so many threads to what was spent, if the clock runs.
-    fn timed(&self, spent: &AtomicU64, threads: u64, work: impl FnOnce()) {
+    /// Adds a thread's time in `work` to what was spent, if the clock runs.
+    fn timed(&self, spent: &AtomicU64, work: impl FnOnce()) {
         if !self.clock {
             return work();
         }
         let start = Instant::now();
         work();
-        spent.fetch_add(threads * start.elapsed().as_nanos() as u64, Relaxed);
+        spent.fetch_add(start.elapsed().as_nanos() as u64, Relaxed);
     }
 }
 
 impl Loaded {
-    /// Each call with the seconds that all threads have spent in it since it was loaded.
+    /// Each of a group's calls has the part of its time that threads have spent in the call, however many these were. So the
+    /// calls' times add up to the program's.
+    fn count(&self, group: &Range<usize>, time: Duration) {
+        let spent: Vec<u64> =
+            self.spent[group.clone()].iter().map(|spent| spent.swap(0, Relaxed)).collect();
+        let all = spent.iter().sum::<u64>().max(1) as f64;
+        for (sum, spent) in self.nanoseconds[group.clone()].iter().zip(spent) {
+            sum.fetch_add((time.as_nanos() as f64 * spent as f64 / all) as u64, Relaxed);
+        }
+    }
+
+    /// Each call with its seconds of all runs since it was loaded.
     pub fn profile(&self) -> impl Iterator<Item = (&Call, f64)> {
         let seconds = self.nanoseconds.iter().map(|spent| spent.load(Relaxed) as f64 * 1e-9);
         self.calls.iter().zip(seconds)

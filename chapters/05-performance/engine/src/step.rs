@@ -198,11 +198,14 @@ fn holds(place: Place, named: &Named) -> bool {
     place == Place::Params || named.tensor.place == Place::Params
 }
 
-/// Forward and, in training, backward.
+// ANCHOR: record
+/// Forward and, in training, backward; `unused` is whether nobody wants the
+/// gradient of the data.
 fn record(model: &Model, pass: Pass, unused: bool) -> Program {
     let mut cx = Recorder::new(pass);
     let x = Tensor::new(Place::Input, 0, pass.rows, model.inputs);
-    let (scores, backward) = chain(&model.ops, &mut cx, Tensor { constant: unused, ..x });
+    let x = Tensor { constant: unused, ..x };
+    let (scores, backward) = chain(&model.ops, &mut cx, x);
     cx.program.outputs.push(scores);
     if pass.training {
         let labels = Tensor::new(Place::Labels, 0, pass.rows, 1);
@@ -212,6 +215,7 @@ fn record(model: &Model, pass: Pass, unused: bool) -> Program {
     }
     cx.finish()
 }
+// ANCHOR_END: record
 
 /// The update of so many words of parameters.
 fn update(words: usize, rule: impl Fn(Update) + Send + Sync + 'static) -> Program {

@@ -19,7 +19,7 @@ use matmul::parallel;
 use std::time::Instant;
 use training::{Model, model::PIXELS};
 
-/// Profiles so many steps of a model on `batch` images: what each call takes of all threads, and a step with and without the
+/// Profiles so many steps of a model on `batch` images: what each call takes of the step, and a step with and without the
 /// clock, in turns.
 ///
 /// # Errors
@@ -27,11 +27,11 @@ use training::{Model, model::PIXELS};
 pub fn profile(model: Model, data: &Split, batch: usize, steps: usize) -> Result<Profile> {
     check(data.labels.len(), batch, steps)?;
     let pixels = data.scaled();
-    let threads = parallel::available();
-    let mut step = Step::new(operations(model, 0.2), threads, Ways::default(), 0, adam);
+    let mut step =
+        Step::new(operations(model, 0.2), parallel::available(), Ways::default(), 0, adam);
     let image = |at: usize| &pixels[at * PIXELS..][..PIXELS];
     step.gather(batch, image, |at| data.labels[at]);
-    let (mut each, mut before): (Vec<Vec<f64>>, _) = (Vec::new(), Vec::new());
+    let (mut each, mut before): (Vec<Vec<f64>>, Vec<f64>) = (Vec::new(), Vec::new());
     let (mut total, mut plain) = (Vec::new(), Vec::new());
     for at in 0..WARM_UP + steps {
         for clock in [true, false] {
@@ -47,8 +47,7 @@ pub fn profile(model: Model, data: &Split, batch: usize, steps: usize) -> Result
         let spent: Vec<f64> =
             calls(&step).flat_map(Loaded::profile).map(|(_, spent)| spent).collect();
         if at >= WARM_UP {
-            let took = spent.iter().zip(&before).map(|(now, before)| now - before);
-            each.push(took.map(|seconds: f64| seconds / threads as f64).collect());
+            each.push(spent.iter().zip(&before).map(|(now, before)| now - before).collect());
         }
         before = spent;
     }

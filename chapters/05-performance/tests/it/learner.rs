@@ -47,7 +47,7 @@ fn trained(engine: EngineKind, settings: &Settings, data: &DataSet) -> (Vec<f64>
 /// Trains by both engines, whose losses may differ by `most` of one. The distance of the weights at the end.
 fn apart(settings: &Settings, data: &DataSet, (steps, most): (usize, f64)) -> f64 {
     let Settings { model, optimizer, .. } = settings;
-    let (plain, there) = trained(EngineKind::Plain, settings, data);
+    let (plain, there) = trained(EngineKind::Dfdx, settings, data);
     let (fast, here) = trained(EngineKind::Fast, settings, data);
     assert_eq!((plain.len(), fast.len()), (steps, steps));
     for (step, (plain, fast)) in plain.iter().zip(&fast).enumerate() {
@@ -158,7 +158,7 @@ fn rounded_products_are_near_the_exact_ones_by_both_engines() {
             let after = learner.parameters().unwrap();
             before.iter().zip(&after).map(|(x, y)| x - y).collect::<Vec<f32>>()
         };
-        let exact = slope(EngineKind::Plain, Operands::F32);
+        let exact = slope(EngineKind::Dfdx, Operands::F32);
         for (read, most) in [(Operands::Bf16, 0.05), (Operands::F16 { scale: 1024.0 }, 0.006)] {
             for engine in EngineKind::ALL {
                 let error = backprop::check::error_f32(&slope(engine, read), &exact);
@@ -185,7 +185,7 @@ fn the_number_of_threads_changes_no_bit() {
 fn dropout_helps_neither_engine_more() {
     let data = data::drawn(1500, 500, 5);
     let settings = Settings { dropout: 0.5, epochs: 4, batch: 50, ..Settings::default() };
-    let accuracy = [EngineKind::Plain, EngineKind::Fast].map(|engine| {
+    let accuracy = [EngineKind::Dfdx, EngineKind::Fast].map(|engine| {
         let outcome = train_on(&config(engine, &settings), &data, &mut Silent).unwrap();
         outcome.test_accuracy().unwrap()
     });
@@ -217,9 +217,9 @@ fn a_resumed_run_goes_the_same_way() {
         let resumed = train_on(&rest, &data, &mut Silent).unwrap();
         assert!(resumed.weights == whole, "{optimizer}: a resumed run went another way");
         // The other engine rounds differently, so it is refused by name.
-        let other = Settings { engine: EngineKind::Plain, ..settings };
+        let other = Settings { engine: EngineKind::Dfdx, ..settings };
         let error = train_on(&Config { settings: other, ..rest }, &data, &mut Silent).unwrap_err();
-        assert!(error.to_string().contains("--engine fast, not plain"), "{error}");
+        assert!(error.to_string().contains("--engine fast, not dfdx"), "{error}");
     }
 }
 

@@ -1,5 +1,5 @@
 //! Any model in mixed precision: chapter 4's [`autocast`](mod@training::autocast) around the passes of another learner, and in
-//! f16 the factor. The model's own operations stay as they are, on the plain engine and on the fast one.
+//! f16 the factor. The model's own operations stay as they are, by dfdx and by the engine.
 
 use crate::amp::scaler::{PYTORCH, Scaler, Scaling};
 use training::{

@@ -1,6 +1,6 @@
 use lab::run::{Event, Identity, Journal, Part};
 use std::path::Path;
-use training::config::{Schedule, Settings};
+use training::config::{EngineKind, Model, Schedule, Settings};
 use training::learning::optimizer::{Rule, State};
 use training::learning::{loss::Tally, metrics::Epoch};
 use training::runner::checkpoint::{Checkpoint, Header, LossScale, check};
@@ -24,6 +24,7 @@ fn sample() -> Checkpoint {
             epoch: 1,
             step: 17,
             steps: 486,
+            masks: 0,
             loss_scale: None,
             numbers: [3, 2],
             tally: Tally { loss: 2.0 / 7.0, right: 900, seen: 1000 },
@@ -108,6 +109,18 @@ fn a_difference_is_named_by_its_option() {
     let longer = Settings { epochs: 99, ..falls.settings.clone() };
     let error = check(path, &falls, &longer, &data).unwrap_err().to_string();
     assert!(error.contains("--epochs 10, not 99"), "{error}");
+    let fast = Settings { engine: EngineKind::Fast, ..same.clone() };
+    let mut older = Header { settings: fast.clone(), ..header.clone() };
+    let error = check(path, &older, &fast, &data).unwrap_err().to_string();
+    assert!(error.contains("other masks") && error.contains("without --resume"), "{error}");
+    older.masks = fast.masks();
+    check(path, &older, &fast, &data).unwrap();
+    // Without dropout nothing was drawn.
+    for other in [Settings { dropout: 0.0, ..fast.clone() }, Settings { model: Model::Rnn, ..fast }]
+    {
+        let older = Header { settings: other.clone(), masks: 0, ..older.clone() };
+        check(path, &older, &other, &data).unwrap();
+    }
     let other = Identity::new([("test set", "cd".into())]);
     let error = check(path, &header, &same, &other).unwrap_err().to_string();
     assert!(error.contains("another test set (ab; now cd)"), "{error}");

@@ -9,7 +9,8 @@
 use crate::{
     ops::{
         Backward, Op,
-        channels::{fold, repeated, sums, through_relu},
+        channels::{fold, repeated, sums},
+        relu::{at_least, through},
     },
     params::Params,
     program::block_of,
@@ -94,7 +95,7 @@ fn normalise(x: &[f32], moments: &[f32], [scale, bias]: [&[f32]; 2], relu: bool,
     lab::wide!(|| for (x, y) in x.chunks(mean.len()).zip(y.chunks_mut(mean.len())) {
         let each = mean.iter().zip(&times).zip(&bias).zip(x);
         for (y, (((mean, times), bias), x)) in y.iter_mut().zip(each) {
-            *y = ((x - mean) * times + bias).max(floor);
+            *y = at_least(floor, (x - mean) * times + bias);
         }
     });
 }
@@ -112,7 +113,7 @@ fn each_line(
     for (number, ((dy, y), x)) in given.enumerate() {
         let room = &mut room[..dy.len()];
         if relu {
-            through_relu(dy, y, room);
+            room.iter_mut().zip(dy.iter().zip(y)).for_each(|(to, (dy, y))| *to = through(*y, *dy));
         }
         work(number * line, if relu { room } else { dy }, x);
     }

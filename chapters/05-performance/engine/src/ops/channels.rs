@@ -22,16 +22,6 @@ pub fn fold(sums: &[f32], to: &mut [f32]) {
     sums.chunks_exact(to.len()).for_each(|pixel| add(to, pixel));
 }
 
-/// What `ReLU` lets through of derivatives: its outputs say where. All bits of a number or none of them, without a comparison,
-/// which might become a jump.
-#[inline(always)]
-pub fn through_relu(dy: &[f32], y: &[f32], dx: &mut [f32]) {
-    for (dx, (dy, y)) in dx.iter_mut().zip(dy.iter().zip(y)) {
-        let above = ((y.to_bits() & 0x7fff_ffff) as i32).wrapping_neg() >> 31;
-        *dx = f32::from_bits(dy.to_bits() & above as u32);
-    }
-}
-
 /// Adds numbers to others.
 #[inline(always)]
 pub fn add(sums: &mut [f32], more: &[f32]) {

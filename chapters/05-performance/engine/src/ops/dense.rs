@@ -1,7 +1,7 @@
 //! A dense layer: y = x·W + b, then `ReLU`, both in the product, and dropout behind it.
 
 use crate::{
-    ops::{Backward, Op, panel},
+    ops::{Backward, Op, panel, relu::through},
     params::Params,
     philox::Dropout,
     program::Epilogue,
@@ -150,9 +150,7 @@ fn through_relu(cx: &mut Recorder, dy: Tensor, y: Tensor, bias: Tensor, scale: f
             let rows = dy.chunks_exact(cols).zip(y.chunks_exact(cols));
             for (dz, (dy, y)) in dz.chunks_exact_mut(cols).zip(rows) {
                 for (dz, (dy, y)) in dz.iter_mut().zip(dy.iter().zip(y)) {
-                    // All bits of the number or none of them: a comparison would become a jump, and half of them a surprise.
-                    let mask = u32::from(*y > 0.0).wrapping_neg();
-                    *dz = f32::from_bits((dy * scale).to_bits() & mask);
+                    *dz = through(*y, dy * scale);
                 }
                 sums.iter_mut().zip(&*dz).for_each(|(sum, dz)| *sum += dz);
             }

@@ -4,6 +4,7 @@
 #![allow(clippy::inline_always, reason = "a tile is compiled for its kernel's CPU")]
 
 use crate::{
+    ops::relu::at_least,
     record::Recorder,
     tensor::{Matrix, Tensor},
 };
@@ -72,8 +73,7 @@ pub fn forward(
         let row = if bias.is_some() { row } else { &zeros };
         product((y, n), Left { values: x, row: k, term: 1 }, Right::packed(w, k), Some(row));
         if relu {
-            // NaN stays what it is.
-            lab::wide!(|| y.iter_mut().for_each(|y| *y = if *y < 0.0 { 0.0 } else { *y }));
+            lab::wide!(|| y.iter_mut().for_each(|y| *y = at_least(0.0, *y)));
         }
     })
     .costs(2 * x.rows * k * n);

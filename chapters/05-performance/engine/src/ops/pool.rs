@@ -74,7 +74,7 @@ pub(super) fn pool(x: &[f32], y: &mut [f32], which: &mut [u8], line: usize, c: u
                 for (number, from) in [a, b, c, d].into_iter().enumerate() {
                     let from = &from[at * LANES..][..LANES];
                     for i in 0..LANES {
-                        let larger = from[i] > largest[i];
+                        let larger = (from[i] > largest[i]) | from[i].is_nan();
                         largest[i] = if larger { from[i] } else { largest[i] };
                         place[i] = if larger { 1 << number } else { place[i] };
                     }

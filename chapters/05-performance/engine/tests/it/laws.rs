@@ -2,11 +2,14 @@
 
 use crate::steps::{BATCH, batch, bits, error, gradient, models, step_of, step_on};
 use engine::{
-    cpu::Ways,
+    cpu::{Loaded, Ways},
+    philox::Dropout,
     program::Numbers,
+    state,
     step::{Step, adam},
     tensor::Place,
 };
+use std::time::Instant;
 
 #[test]
 fn steps_have_the_same_bits_for_any_number_of_threads() {
@@ -20,6 +23,47 @@ fn steps_have_the_same_bits_for_any_number_of_threads() {
     };
     let one = after(1);
     assert!(one == after(2) && one == after(3));
+}
+
+/// What went wrong shows: no operation, and no mask, makes a number of what is none.
+#[test]
+fn one_image_that_is_not_a_number_reaches_its_scores_and_all_gradients() {
+    for fused in [true, false] {
+        for model in models() {
+            let tensors = model.params.tensors.clone();
+            let mut step = Step::new(model, 2, Ways { fused, ..Ways::default() }, 1, adam);
+            batch(0, &mut step);
+            step.batch(BATCH).0[..784].fill(f32::NAN);
+            let scores = step.gradient(BATCH, Numbers::F32);
+            assert!(scores[..10].iter().all(|score| score.is_nan()));
+            for named in tensors.iter().filter(|named| named.tensor.place == Place::Params) {
+                let gradient = step.cpu.slice(named.tensor.gradient());
+                assert!(gradient.iter().any(|g| g.is_nan()), "{}, fused: {fused}", named.name);
+            }
+        }
+    }
+}
+
+/// A second is counted once, whatever the number of threads that a call gets.
+#[test]
+fn the_times_of_calls_add_up_to_the_time_of_the_step() {
+    for model in models() {
+        let mut step = step_of(model, 3);
+        step.cpu.clock = true;
+        batch(0, &mut step);
+        let counted = |step: &Step| -> f64 {
+            step.passes.values().flat_map(Loaded::profile).map(|(_, seconds)| seconds).sum()
+        };
+        let part = |_| {
+            let (before, start) = (counted(&step), Instant::now());
+            step.gradient(BATCH, Numbers::F32);
+            (counted(&step) - before) / start.elapsed().as_secs_f64()
+        };
+        // On a busy machine a moment between two calls may belong to others.
+        let parts: Vec<f64> = (0..20).map(part).collect();
+        assert!(parts.iter().all(|part| *part < 1.0), "{parts:?}");
+        assert!(parts.iter().any(|part| *part > 0.85), "{parts:?}");
+    }
 }
 
 #[test]
@@ -109,4 +153,15 @@ fn a_batch_of_one_and_an_odd_one_are_part_of_the_whole() {
             assert!(error(&scores, &all[..rows * 10]) < 1e-5, "{rows}");
         }
     }
+}
+
+/// Chapter 4's checkpoints tell these masks from others by a number: who changes them raises `Settings::masks` there.
+#[test]
+fn masks_are_those_that_a_run_began_with() {
+    let mut state = [0.0; 8];
+    (state[state::SEED], state[state::DRAW]) = (f32::from_bits(1), f32::from_bits(2));
+    let mut mask = [1.0; 64];
+    Dropout::new(0.5, 3).apply(&state, 1000, &mut mask);
+    let bits = mask.iter().fold(0_u64, |bits, kept| bits << 1 | u64::from(*kept > 0.0));
+    assert_eq!(format!("{bits:016x}"), "d0242db96583a726");
 }

@@ -82,7 +82,7 @@ pub fn pytorch(model: Model, nhwc: bool, source: &Source) -> Result<Peer, String
 /// This course's two contenders.
 pub fn engines(case: (Model, usize), data: &DataSet) -> Race<'_, Answer> {
     let mut race = Race::default();
-    for (who, engine) in [(OURS, EngineKind::Fast), ("plain", EngineKind::Plain)] {
+    for (who, engine) in [(OURS, EngineKind::Fast), ("plain", EngineKind::Dfdx)] {
         race.turn(who, move |seed| train(settings(engine, case, seed, EPOCHS), Device::Cpu, data));
     }
     race
