@@ -150,7 +150,8 @@ fn ids_are_valid_unique_and_stay_when_other_cells_change() {
 
 #[test]
 fn a_notebook_survives_its_file() {
-    let (root, pages) = course();
+    let (root, mut pages) = course();
+    pages[2].markdown = PAGE.replace("rust,cell\nprintln", "rust,cell,figure\nprintln");
     let mut notebook = made(root.path(), &pages);
     run(&mut notebook);
     let text = notebook.json().unwrap();
@@ -161,6 +162,7 @@ fn a_notebook_survives_its_file() {
     assert_eq!(json["metadata"]["throughput"]["machine"], "A CPU, 2 cores");
     let quiet = json["cells"].as_array().unwrap().iter().find(|cell| cell["execution_count"] == 2);
     assert_eq!(quiet.unwrap()["outputs"], json!([]), "it ran, and printed nothing");
+    assert!(text.contains("\"source_hidden\": true"), "code that only draws is folded");
     assert_eq!(counts(&notebook), [Some(1), Some(2), Some(3), Some(4)]);
     assert!(text.ends_with("}\n") && text.contains("\n \"cells\""), "as Jupyter writes it");
     for broken in ["", "{}", "{\"cells\": [{\"cell_type\": \"raw\"}]}"] {
@@ -228,6 +230,7 @@ fn sync_notices_text_order_and_leftovers() {
         ("Text between.", "Text."),
         ("cell,fails", "cell"),
         ("cell,fails", "cell,asked"),
+        ("cell,fails", "cell,figure"),
         ("\n```rust,cell\nprintln", "\n```rust\nprintln"),
     ] {
         let mut other = pages.clone();
