@@ -1,11 +1,12 @@
 //! `notebooks`: Jupyter with the Rust kernel, and the pages as notebooks.
 
 use crate::{chapters, course};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use bookbinder::{
     Binder,
+    exercises::{self, Checker},
     jupyter::{Event, Jupyter, Run},
-    notebook::{self, Change, Kind, Notebook},
+    notebook::{self, Change, Kind, MINE, Notebook},
 };
 use clap::{Args, Subcommand};
 use lab::{names, out::say, progress::Progress};
@@ -24,11 +25,15 @@ Examples:
   cargo run -- notebooks setup               all that is needed to run the notebooks in a browser
   cargo run -- notebooks setup --headless    without JupyterLab: enough for `notebooks run`")]
     Setup(Setup),
-    /// Open the notebooks in JupyterLab
+    /// Open your notebooks in JupyterLab
+    ///
+    /// They are copies, in the folder my-notebooks, which git leaves alone. What the course's machine printed is hidden in
+    /// them until you run a cell. One that you have changed is kept when its page changes.
     #[command(after_help = "\
 Examples:
-  cargo run -- notebooks open                        JupyterLab with the folder of notebooks
+  cargo run -- notebooks open                        the three doors, all chapters, and what you have solved
   cargo run -- notebooks open 01-matmul              one notebook
+  cargo run -- notebooks open 01-matmul --reset      the course's in place of your copy
   cargo run -- notebooks open -- --no-browser        arguments behind -- go to JupyterLab")]
     Open(Open),
     /// Execute the notebooks with the Rust kernel; the first cell that fails is shown
@@ -39,8 +44,7 @@ Examples:
     Run(Execute),
     /// Make the notebooks from the pages again; outputs of cells that did not change are kept
     ///
-    /// A notebook that you have changed stays as it is: what its page makes is written beside it. Notebooks of your own
-    /// are left alone.
+    /// A notebook that was changed by hand stays as it is, and so do notebooks of your own.
     #[command(after_help = "\
 Examples:
   cargo run -- notebooks sync            after a change to a page
@@ -59,8 +63,11 @@ pub struct Setup {
 /// What to open.
 #[derive(Args)]
 pub struct Open {
-    /// The notebook, such as 01-matmul; the folder of notebooks otherwise
+    /// The notebook, such as 01-matmul; where to begin otherwise
     name: Option<String>,
+    /// Take the course's notebook in place of your copy
+    #[arg(long, requires = "name")]
+    reset: bool,
     /// More arguments for JupyterLab
     #[arg(last = true)]
     more: Vec<String>,
@@ -102,14 +109,42 @@ impl Notebooks {
                 ));
                 Ok(())
             }
-            Self::Open(open) => {
-                let name = open.name.map(|name| find(&root, Some(&name))).transpose()?;
-                let name = name.and_then(|found| found.into_iter().next()).map(|(name, _)| name);
-                Jupyter::new(&root).open(name.as_deref(), &open.more)
-            }
+            Self::Open(open) => open.run(&root),
             Self::Run(execute) => execute.run(&root),
             Self::Sync(sync) => sync.run(&root),
         }
+    }
+}
+
+/// The notebook that is opened without a name.
+const START: &str = "start";
+
+impl Open {
+    fn run(&self, root: &Path) -> Result<()> {
+        let jupyter = Jupyter::new(root);
+        jupyter.ready()?;
+        let folder = root.join(MINE);
+        let reset = self.name.as_deref().filter(|_| self.reset);
+        let reset = reset.map(|name| find(&root.join("notebooks"), name)).transpose()?;
+        for name in notebook::bring(root, reset.as_ref().map(|(name, _)| name.as_str()))? {
+            say(&format!(
+                "{MINE}/{name}.ipynb: yours, kept as it is; its page has changed, and `cargo run -- notebooks open {name} --reset` \
+                 takes what it makes"
+            ));
+        }
+        if let Some(name) = &self.name {
+            return jupyter.open(&find(&folder, name)?.0, &self.more);
+        }
+        let binder = Binder::open(root, chapters::all(), &course::records()?)?;
+        let (exercises, checker) = (exercises::all(root)?, Checker::new(root));
+        let solved = |chapter: &str| {
+            let here = exercises.iter().filter(|exercise| exercise.chapter == chapter);
+            let done = here.clone().filter(|one| matches!(checker.known(one), Ok(Some(true))));
+            format!("Exercises solved: {} of {}.", done.count(), here.count())
+        };
+        let start = notebook::start(root, &binder.pages()?, solved)?;
+        notebook::write(&folder.join(format!("{START}.ipynb")), &start)?;
+        jupyter.open(START, &self.more)
     }
 }
 
@@ -133,11 +168,9 @@ impl Sync {
                 Change::Yours(why) if self.strict => {
                     stale.push(format!("{file} (changed by hand, which `sync` keeps: {why})"));
                 }
-                Change::Yours(why) if self.check => say(&format!("{file}: yours ({why})")),
-                Change::Yours(why) => say(&format!(
-                    "{file}: yours, kept as it is ({why}); what the page makes is in notebooks/{}.ipynb",
-                    notebook::beside(&name)
-                )),
+                Change::Yours(why) => {
+                    say(&format!("{file}: changed by hand, kept as it is ({why})"));
+                }
                 Change::Leftover if self.check => stale.push(format!("{file} (no page makes it)")),
                 Change::Leftover => say(&format!("{file}: removed, no page makes it any more")),
             }
@@ -165,8 +198,13 @@ impl Execute {
         if self.in_place {
             jupyter.measures()?;
         }
-        let found = find(root, self.name.as_deref())?;
+        // Whoever runs all does not mean notebooks of their own.
         let ours = notebook::of_the_pages(root);
+        let found = match &self.name {
+            Some(name) => vec![find(&root.join("notebooks"), name)?],
+            None if ours.is_empty() => bail!("{NONE}"),
+            None => ours.clone(),
+        };
         if self.in_place
             && let Some((name, _)) = found.iter().find(|notebook| !ours.contains(notebook))
         {
@@ -223,32 +261,22 @@ fn execute(jupyter: &Jupyter, name: &str, notebook: &Notebook) -> Result<Run> {
     run
 }
 
-/// The notebooks that `name` means (`1`, `matmul`, `01-matmul`, `01-matmul.ipynb`), or all of them.
-fn find(root: &Path, name: Option<&str>) -> Result<Vec<(String, PathBuf)>> {
-    let folder = root.join("notebooks");
-    let mut all = Vec::new();
-    let entries =
-        std::fs::read_dir(&folder).with_context(|| format!("can't read {}", folder.display()))?;
-    for entry in entries.flatten() {
-        let file = entry.path();
-        if file.extension().is_some_and(|extension| extension == "ipynb")
-            && let Some(stem) = file.file_stem().and_then(|stem| stem.to_str())
-        {
-            all.push((stem.to_owned(), file.clone()));
-        }
-    }
-    if name.is_none() {
-        // Whoever runs all does not mean notebooks of their own.
-        all = notebook::of_the_pages(root);
-    }
+/// What to do where there are no notebooks.
+const NONE: &str = "there are no notebooks yet; run `cargo run -- notebooks sync`";
+
+/// The notebook of the folder that `name` means (`1`, `matmul`, `01-matmul`, `01-matmul.ipynb`), and its file.
+fn find(folder: &Path, name: &str) -> Result<(String, PathBuf)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut all: Vec<(String, PathBuf)> = entries
+        .map(|entry| entry.path())
+        .filter(|file| file.extension().is_some_and(|extension| extension == "ipynb"))
+        .filter_map(|file| Some((file.file_stem()?.to_str()?.to_owned(), file)))
+        .collect();
     all.sort();
     if all.is_empty() {
-        bail!("there are no notebooks yet; run `cargo run -- notebooks sync`");
+        bail!("{NONE}");
     }
-    if let Some(name) = name {
-        let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
-        let wanted = name.strip_suffix(".ipynb").unwrap_or(name);
-        all = vec![all.swap_remove(names::chapter("notebook", wanted, &names)?)];
-    }
-    Ok(all)
+    let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+    let wanted = name.strip_suffix(".ipynb").unwrap_or(name);
+    Ok(all.swap_remove(names::chapter("notebook", wanted, &names)?))
 }

@@ -529,6 +529,25 @@ fn every_anchor_is_quoted() {
     assert_none(wrong);
 }
 
+/// A page has a switch of machines, boxes that run something and "Ask me first"; a notebook has none of them.
+#[test]
+fn notebooks_speak_of_nothing_that_a_page_alone_has() {
+    const WORDS: [&str; 7] = [
+        "chosen above",
+        "Ask me first",
+        "this box",
+        "the box on",
+        "under the title",
+        "then drag",
+        "then choose",
+    ];
+    let found = files("notebooks", &[".ipynb"]).into_iter().flat_map(|(file, text)| {
+        let words = WORDS.into_iter().filter(move |word| text.contains(word));
+        words.map(move |word| format!("{file} says \"{word}\"")).collect::<Vec<_>>()
+    });
+    assert_none(found.collect());
+}
+
 #[test]
 fn every_test_that_may_be_skipped_is_there() {
     let folders = ["chapters", "tools", "tests", "src"].map(|folder| files(folder, &[".rs"]));

@@ -43,8 +43,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// A cell that runs with the others and without an error, as statements.
 fn code(cell: &Value) -> Option<String> {
-    let tags = cell["metadata"]["tags"].as_array();
-    if cell["cell_type"] != "code" || tags.is_some_and(|tags| !tags.is_empty()) {
+    let apart = |tags: &Vec<Value>| tags.iter().any(|tag| tag != "hide-input");
+    if cell["cell_type"] != "code" || cell["metadata"]["tags"].as_array().is_some_and(apart) {
         return None;
     }
     let source = made::joined(&cell["source"]);

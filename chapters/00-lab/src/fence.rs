@@ -30,10 +30,14 @@
 //! An expression is a quantity (`key name=value …`), which may begin with `min`, `max`, `any`, `count`, `zeros` (how many are 0), `first NAME` or
 //! `last NAME` and end with `of-limit`, `low`, `high`, `range` (of the samples), `quartiles`, `samples` (how many), `plain` (without its unit),
 //! `decimals=6`, `percent=0`, `points` (of percent), `apart` (in powers of ten, and 0 in words; also of bars) or `@NAME` (a parameter as recorded); or `A / B`, a ratio, or
-//! `A against B`, by how much it is more or less; or `machine`, `cpu`, `cores`.
+//! `A against B`, by how much it is more or less; or `machine`, `cpu`, `cores`. A verdict is by a [`Rule`] over such
+//! expressions.
 
 mod expression;
 mod read;
+mod rule;
+
+pub use rule::Rule;
 
 use crate::{
     Drawing, Error, Records, Result, TableData,

@@ -275,23 +275,25 @@ fn count(value: f64) -> String {
     if value.abs() < 100.0 && value.fract() != 0.0 { number(value) } else { decimals(value, 0) }
 }
 
+/// SI's prefixes, the largest first.
+const PREFIXES: [(f64, &str); 11] = [
+    (1e21, "Z"),
+    (1e18, "E"),
+    (1e15, "P"),
+    (1e12, "T"),
+    (1e9, "G"),
+    (1e6, "M"),
+    (1e3, "k"),
+    (1.0, ""),
+    (1e-3, "m"),
+    (1e-6, "µ"),
+    (1e-9, "n"),
+];
+
 fn with_prefix(value: f64, unit: &str) -> String {
-    const STEPS: [(f64, &str); 11] = [
-        (1e21, "Z"),
-        (1e18, "E"),
-        (1e15, "P"),
-        (1e12, "T"),
-        (1e9, "G"),
-        (1e6, "M"),
-        (1e3, "k"),
-        (1.0, ""),
-        (1e-3, "m"),
-        (1e-6, "µ"),
-        (1e-9, "n"),
-    ];
     // Seconds above 1 stay seconds: kiloseconds are unusual.
     let skip_large = unit == "s";
-    let (scale, prefix) = STEPS
+    let (scale, prefix) = PREFIXES
         .into_iter()
         .filter(|(scale, _)| !(skip_large && *scale > 1.0))
         .find(|(scale, _)| value.abs() >= *scale * 0.9995)
@@ -301,16 +303,47 @@ fn with_prefix(value: f64, unit: &str) -> String {
     format!("{number} {prefix}{unit}")
 }
 
+/// Bytes, each 1,024 times the one before.
+const BYTES: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+
 fn binary(value: f64) -> String {
-    const STEPS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = value;
     let mut step = 0;
-    while value.abs() >= 1023.95 && step + 1 < STEPS.len() {
+    while value.abs() >= 1023.95 && step + 1 < BYTES.len() {
         value /= 1024.0;
         step += 1;
     }
     let number = if step == 0 { decimals(value, 0) } else { significant(value, 3) };
-    format!("{number} {}", STEPS[step])
+    format!("{number} {}", BYTES[step])
+}
+
+/// The first number of a text, in its base unit: the other way round than [`Unit::format`]. A unit that it does not write
+/// counts as none, and a power of ten can't be read.
+///
+/// ```
+/// assert_eq!(lab::units::read(" in 1.25 ms, or 3"), Some(0.00125));
+/// assert_eq!(lab::units::read("4.7×10⁻⁷"), None);
+/// ```
+pub fn read(text: &str) -> Option<f64> {
+    let (before, text) = text.split_at(text.find(|c: char| c.is_ascii_digit())?);
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',');
+    let (digits, rest) = text.split_at(end.unwrap_or(text.len()));
+    let number: f64 = digits.trim_end_matches(['.', ',']).replace(',', "").parse().ok()?;
+    let sign = if before.ends_with(['−', '-']) { -1.0 } else { 1.0 };
+    let word = rest.split_whitespace().next().unwrap_or_default();
+    let word = word.trim_end_matches(|c| ".,;:)".contains(c));
+    let prefixed = || {
+        let units = ["s", "FLOP/s", "FLOP", "B/s", "Hz"];
+        let mut prefixes = units.into_iter().filter_map(|unit| word.strip_suffix(unit));
+        prefixes.find_map(|prefix| PREFIXES.iter().find(|(_, known)| *known == prefix))
+    };
+    let scale = match (word, BYTES.iter().position(|unit| *unit == word)) {
+        (power, _) if power.starts_with("×10") => return None,
+        ("%", _) => 0.01,
+        (_, Some(step)) => 1024_f64.powi(step as i32),
+        _ => prefixed().map_or(1.0, |(scale, _)| *scale),
+    };
+    Some(sign * number * scale)
 }
 
 #[cfg(test)]
@@ -428,16 +461,16 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_what_was_measured(value in 1e-9_f64..1e6) {
-            let text = Unit::Seconds.format(value);
-            let (number, unit) = text.split_once(' ').unwrap();
-            let scale = match unit {
-                "s" => 1.0,
-                "ms" => 1e-3,
-                "µs" => 1e-6,
-                _ => 1e-9,
-            };
-            let read: f64 = number.replace(',', "").parse().unwrap();
-            prop_assert!((read * scale / value - 1.0).abs() < 0.006, "{value} became {text}");
+            for unit in [
+                Unit::Seconds, Unit::FlopsPerSecond, Unit::BytesPerSecond, Unit::Bytes, Unit::Share, Unit::Ratio,
+                Unit::ImagesPerSecond,
+            ] {
+                let text = unit.format(-value);
+                // Bytes are whole.
+                let few = if unit == Unit::Bytes { 0.5 } else { 0.0 };
+                let read = read(&text).unwrap();
+                prop_assert!((read + value).abs() < 0.006 * value + few, "{value} became {text}, read as {read}");
+            }
         }
 
         #[test]

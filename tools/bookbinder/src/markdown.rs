@@ -26,6 +26,8 @@ pub struct Code {
     pub printed: bool,
     /// A fence marked as a notebook's cell.
     pub cell: bool,
+    /// A cell that only draws: the page folds it.
+    pub drawing: bool,
     /// The code itself, for a fence.
     pub text: String,
 }
@@ -35,13 +37,14 @@ pub fn code_ranges(text: &str) -> Vec<Code> {
     let mut all: Vec<Code> = Vec::new();
     let mut open = false;
     for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
-        let code = Code { range, fenced: false, printed: false, cell: false, text: String::new() };
+        let [fenced, printed, cell, drawing] = [false; 4];
+        let code = Code { range, fenced, printed, cell, drawing, text: String::new() };
         match event {
             Event::Code(_) => all.push(code),
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
                 open = true;
-                let (printed, cell) = (&*info == "text", is_cell(&info));
-                all.push(Code { fenced: true, printed, cell, ..code });
+                let (printed, cell, drawing) = (&*info == "text", is_cell(&info), draws(&info));
+                all.push(Code { fenced: true, printed, cell, drawing, ..code });
             }
             Event::Start(Tag::CodeBlock(CodeBlockKind::Indented)) => {
                 open = true;
@@ -68,6 +71,11 @@ pub fn words(info: &str) -> impl Iterator<Item = &str> {
 pub fn is_cell(info: &str) -> bool {
     let mut words = words(info);
     words.next() == Some("rust") && words.any(|word| word == "cell")
+}
+
+/// Whether it marks a cell that only draws: `rust,cell,figure`.
+pub fn draws(info: &str) -> bool {
+    is_cell(info) && words(info).any(|word| word == "figure")
 }
 
 /// A cell's code as its notebook has it. A line that begins with `# ` is hidden on the page, as everywhere in Rust's
@@ -194,11 +202,17 @@ pub fn reading_minutes(text: &str) -> u64 {
             (Event::Text(_) | Event::Code(_) | Event::InlineMath(_) | Event::DisplayMath(_), _)
                 if folded > 0 => {}
             (Event::Start(Tag::CodeBlock(kind)), _) => {
-                fence = Some(matches!(kind, CodeBlockKind::Fenced(info) if is_cell(&info)));
+                let info = if let CodeBlockKind::Fenced(info) = kind { info } else { "".into() };
+                let seen: fn(&str) -> bool = match is_cell(&info) {
+                    true if draws(&info) => |_| false,
+                    true => |line| !is_hidden(line),
+                    false => |_| true,
+                };
+                fence = Some(seen);
             }
             (Event::End(TagEnd::CodeBlock), _) => fence = None,
-            (Event::Text(part), Some(cell)) => {
-                lines += part.lines().filter(|line| !(cell && is_hidden(line))).count() as u64;
+            (Event::Text(part), Some(seen)) => {
+                lines += part.lines().filter(|line| seen(line)).count() as u64;
             }
             (Event::Text(part), None) => words += part.split_whitespace().count() as u64,
             (Event::Code(_) | Event::InlineMath(_) | Event::DisplayMath(_), _) => words += 1,
@@ -221,6 +235,7 @@ mod tests {
         let hidden = format!("```rust,cell\n{}let a = 1;\n```\n", "# use b::C;\n".repeat(60));
         assert_eq!(reading_minutes(&hidden), 1, "nobody reads what is hidden");
         assert_eq!(reading_minutes(&hidden.replace("rust,cell", "sh")), 3, "a comment is read");
+        assert_eq!(reading_minutes(&code.replace("```rust", "```rust,cell,figure")), 0, "folded");
         let hint = format!("<details><summary>Hint</summary>\n\n{code}\n</details>\n\n{code}");
         assert_eq!(reading_minutes(&hint), 2, "a hint is folded");
     }

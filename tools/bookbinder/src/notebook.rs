@@ -7,7 +7,8 @@
 //!
 //! `cell` and `format` are what a notebook is. `pages` makes them from pages: `cut` cuts a page into cells,
 //! `links` adapts its links and images, `drawing` its drawings, `load` loads the crates. `sync` writes them, as far as
-//! `made` tells them from a reader's; `ran` is the machine that executed one.
+//! `made` tells them from a reader's; `ran` is the machine that executed one. `mine`: the copies that a reader works in; `start`: where a
+//! reader begins.
 
 mod cell;
 mod cut;
@@ -16,13 +17,17 @@ mod format;
 mod links;
 mod load;
 mod made;
+mod mine;
 mod pages;
 mod ran;
+mod start;
 mod sync;
 
 pub use cell::{Cell, Kind, Runs, lines};
 pub use format::Notebook;
 pub use made::joined;
+pub use mine::{MINE, bring};
 pub use pages::from_pages;
 pub use ran::Ran;
-pub use sync::{Change, beside, of_the_pages, sync, write};
+pub use start::start;
+pub use sync::{Change, of_the_pages, sync, write};

@@ -36,6 +36,13 @@ pub fn read(file: &Path) -> Result<Recorded> {
 }
 
 impl Recorded {
+    /// What the cell with this source printed; `None` if it did not run.
+    pub fn text(&self, source: &str) -> Option<String> {
+        let outputs = self.outputs.get(source.trim()).filter(|outputs| !outputs.is_empty())?;
+        let parts = outputs.iter().flat_map(|one| [&one["text"], &one["data"]["text/plain"]]);
+        Some(parts.map(|part| strip_ansi_codes(&joined(part)).into_owned() + "\n").collect())
+    }
+
     /// The output of the cell with this source as HTML on one line, with the machine that printed it; `None` if there is no
     /// such cell or it printed nothing.
     pub fn html(&self, source: &str) -> Option<String> {

@@ -109,13 +109,24 @@ impl Quote {
 
     fn number(&self, bindings: &Bindings, records: &Records) -> Result<f64> {
         match self.pick {
-            Pick::Count => Ok(records.every(self.at(bindings))?.len() as f64),
+            Pick::Count => return Ok(records.every(self.at(bindings))?.len() as f64),
             Pick::Zeros => {
                 let all = records.every(self.at(bindings))?;
-                Ok(all.iter().filter(|value| value.median == 0.0).count() as f64)
+                return Ok(all.iter().filter(|value| value.median == 0.0).count() as f64);
             }
-            _ => Ok(self.value(bindings, records)?.median),
+            _ => {}
         }
+        let value = self.value(bindings, records)?;
+        match self.show {
+            Show::OfLimit => value.of_limit().ok_or_else(|| self.lacks("limit", bindings)),
+            Show::Low => Ok(value.samples.quantile(0.0)),
+            Show::High => Ok(value.samples.quantile(1.0)),
+            _ => Ok(value.median),
+        }
+    }
+
+    fn lacks(&self, what: &str, bindings: &Bindings) -> Error {
+        Error::Key(format!("`{}` has no {what}", self.at(bindings)))
     }
 
     fn text(&self, bindings: &Bindings, records: &Records) -> Result<String> {
@@ -124,12 +135,10 @@ impl Quote {
         }
         let value = self.value(bindings, records)?;
         let end = |q| value.unit.format(value.samples.quantile(q));
-        let lacks = |what: &str| Error::Key(format!("`{}` has no {what}", self.at(bindings)));
         Ok(match self.show {
             Show::Median => value.text(),
-            Show::OfLimit => Unit::Share.format(value.of_limit().ok_or_else(|| lacks("limit"))?),
-            Show::Low => end(0.0),
-            Show::High => end(1.0),
+            Show::OfLimit => Unit::Share.format(self.number(bindings, records)?),
+            Show::Low | Show::High => value.unit.format(self.number(bindings, records)?),
             Show::Range => format!("{} to {}", end(0.0), end(1.0)),
             Show::Quartiles => {
                 [value.low, value.high].map(|end| value.unit.format(end)).join(" to ")
@@ -141,7 +150,7 @@ impl Quote {
             Show::Apart => apart(value.median),
             Show::Samples => Unit::Count.format(value.samples.0.len() as f64),
             Show::Parameter(name) => {
-                let text = value.param(name).ok_or_else(|| lacks(name))?;
+                let text = value.param(name).ok_or_else(|| self.lacks(name, bindings))?;
                 // A large number is easier to read with its thousands apart, one in powers of ten without them.
                 match text.parse() {
                     Ok(number) if number >= 1e4 => Unit::Count.format(number),
@@ -169,16 +178,22 @@ impl Expression {
         }
     }
 
+    pub fn number(&self, bindings: &Bindings, records: &Records) -> Result<f64> {
+        let of = |quote: &Quote| quote.number(bindings, records);
+        match self {
+            Self::Of(quote) => of(quote),
+            Self::Ratio(above, below) => Ok(of(above)? / of(below)?),
+            Self::Against(above, below) => Ok(of(above)? / of(below)? - 1.0),
+        }
+    }
+
     pub fn text(&self, bindings: &Bindings, records: &Records) -> Result<String> {
         match self {
             Self::Of(quote) => quote.text(bindings, records),
-            Self::Ratio(above, below) | Self::Against(above, below) => {
-                let [above, below] = [above, below].map(|quote| quote.number(bindings, records));
-                let ratio = above? / below?;
-                Ok(match self {
-                    Self::Against(..) => format!("{}%", difference(100.0 * (ratio - 1.0), 1)),
-                    _ => Unit::Ratio.format(ratio),
-                })
+            Self::Ratio(..) => Ok(Unit::Ratio.format(self.number(bindings, records)?)),
+            Self::Against(..) => {
+                let percent = 100.0 * self.number(bindings, records)?;
+                Ok(format!("{}%", difference(percent, 1)))
             }
         }
     }

@@ -14,10 +14,10 @@ use crate::{
 type Scaled = (Axis, fn(f64) -> f64);
 
 /// Finds a declared key by its name.
-type Known<'k> = &'k dyn Fn(&str) -> Option<Key>;
+pub(super) type Known<'k> = &'k dyn Fn(&str) -> Option<Key>;
 
 /// What the lines before one have set.
-struct Reader<'k> {
+pub(super) struct Reader<'k> {
     known: Known<'k>,
     /// What a key that begins with a dot continues.
     of: String,
@@ -32,7 +32,7 @@ impl Fence {
     /// [`Error::Message`] with the line, if a key or a parameter is not declared, an axis has no label, there is nothing to
     /// show or no caption, or a line is none that [`crate::fence`] describes.
     pub fn read(text: &str, known: &dyn Fn(&str) -> Option<Key>) -> Result<Self> {
-        let mut reader = Reader { known, of: String::new(), with: Vec::new() };
+        let mut reader = Reader::of("", known);
         let (mut shape, mut y, mut finding) = (None, None, Vec::new());
         let mut fence = Self {
             shape: Shape::Table,
@@ -230,7 +230,11 @@ fn axis(text: &str) -> Result<Scaled, String> {
     Ok((axis, scale))
 }
 
-impl Reader<'_> {
+impl<'k> Reader<'k> {
+    pub fn of(key: &str, known: Known<'k>) -> Self {
+        Self { known, of: key.to_owned(), with: Vec::new() }
+    }
+
     /// `LABEL = QUANTITY` or `HEAD | CELL`.
     fn entry(&self, line: &str) -> Result<(String, Cell), String> {
         if let Some((head, cell)) = line.split_once(" | ") {
@@ -255,7 +259,7 @@ impl Reader<'_> {
         }
     }
 
-    fn expression(&self, text: &str) -> Result<Expression, String> {
+    pub fn expression(&self, text: &str) -> Result<Expression, String> {
         for (word, made) in [
             (" / ", Expression::Ratio as fn(Quote, Quote) -> Expression),
             (" against ", Expression::Against),

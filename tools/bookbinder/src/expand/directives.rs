@@ -1,6 +1,6 @@
 //! Everything of the form `{{#name …}}`.
 
-use super::{finish::BIBLIOGRAPHY, shared::OnPage};
+use super::{finish::BIBLIOGRAPHY, outputs, shared::OnPage};
 use crate::{
     directive::{diagram, exercise, index, kernel, map, sections, term},
     html, include,
@@ -138,6 +138,7 @@ impl Walk<'_, '_> {
                     at = source.len();
                     Ok(BIBLIOGRAPHY.to_owned())
                 }
+                None if found.name == "verdict" => self.verdict(&found, &out),
                 None => self.one(&found),
             };
             match made {
@@ -177,6 +178,18 @@ impl Walk<'_, '_> {
             }
             _ => made,
         })
+    }
+
+    /// A verdict, below what the page has become so far.
+    fn verdict(&self, found: &Found, above: &str) -> Result<String> {
+        let (said, rule) = found.argument.split_once(' ').unwrap_or_default();
+        if !["✔", "✗", "○"].contains(&said) {
+            bail!("a verdict is `{{{{#verdict ✔ RULE}}}}`, or ✗, or ○");
+        }
+        let Some(rule) = outputs::with_printed(self.page, above, rule)? else {
+            return Ok(said.to_owned());
+        };
+        self.page.shared.quotes.verdict(said, &rule, &self.page.up(), self.page.shared.flavour)
     }
 
     /// What one directive becomes.

@@ -2,7 +2,8 @@
 
 use super::folder::Jupyter;
 use crate::{
-    notebook::of_the_pages,
+    disk,
+    notebook::MINE,
     process::{cause, watch},
 };
 use anyhow::{Context, Result, bail};
@@ -13,24 +14,22 @@ const TRUST: &str =
     "from nbformat.sign import TrustNotebookApp; TrustNotebookApp.launch_instance()";
 
 impl Jupyter {
-    /// Opens `JupyterLab` in the browser. Where the system allows, this program ends there and `JupyterLab`
+    /// Opens the reader's notebook of this name in `JupyterLab`, in the browser. Where the system allows, this program ends there and `JupyterLab`
     /// takes its place.
     ///
     /// # Errors
     /// If it is not set up, or `JupyterLab` fails.
-    pub fn open(&self, name: Option<&str>, more: &[String]) -> Result<()> {
+    pub fn open(&self, name: &str, more: &[String]) -> Result<()> {
         self.ready()?;
-        let folder = self.root.join("notebooks");
-        let notebook =
-            name.map_or_else(|| folder.clone(), |name| folder.join(format!("{name}.ipynb")));
+        let folder = self.root.join(MINE);
+        let notebook = folder.join(format!("{name}.ipynb"));
         // JupyterLab hides images in outputs that it has not seen being made, unless the notebook is
         // trusted. Those of the course are, and the reader is about to run the course's code anyway.
-        let ours: Vec<_> = of_the_pages(&self.root).into_iter().map(|(_, file)| file).collect();
-        if !ours.is_empty() {
-            let (status, lines) = watch(self.command().args(["-c", TRUST]).args(ours), |_| {})?;
-            if !status.success() {
-                bail!("the notebooks could not be marked as trusted: {}", cause(&lines));
-            }
+        let mut ours = disk::entries(&folder)?;
+        ours.retain(|file| file.extension().is_some_and(|extension| extension == "ipynb"));
+        let (status, lines) = watch(self.command().args(["-c", TRUST]).args(ours), |_| {})?;
+        if !status.success() {
+            bail!("the notebooks could not be marked as trusted: {}", cause(&lines));
         }
         let mut root = OsString::from("--ServerApp.root_dir=");
         root.push(&self.root);

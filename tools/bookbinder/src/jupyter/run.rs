@@ -184,7 +184,7 @@ fn keep(notebook: &mut Notebook, index: usize, outputs: Vec<Value>, root: &Path)
     let (runs, found) = (*runs, failure(&outputs));
     notebook.has_run(index, tidied(outputs, root));
     match (found, runs) {
-        (Some(message), Runs::Along | Runs::Asked) => bail!("it failed:\n{message}"),
+        (Some(message), Runs::Along | Runs::Draws | Runs::Asked) => bail!("it failed:\n{message}"),
         (None, Runs::Fails) => bail!("it is marked as one that fails, but it did not"),
         _ => Ok(()),
     }

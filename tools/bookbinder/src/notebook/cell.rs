@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 pub enum Runs {
     /// With the others, and it works.
     Along,
+    /// The same, and as it only draws, Jupyter shows its code when asked.
+    Draws,
     /// With the others, and it shows an error on purpose.
     Fails,
     /// On its own: not with the whole notebook.
@@ -15,8 +17,11 @@ pub enum Runs {
 
 impl Runs {
     /// The word of a fence, and the tag by which Jupyter knows the cell.
-    pub(super) const MARKS: [(Self, &str, &str); 2] =
-        [(Self::Fails, "fails", "raises-exception"), (Self::Asked, "asked", "skip-execution")];
+    pub(super) const MARKS: [(Self, &str, &str); 3] = [
+        (Self::Fails, "fails", "raises-exception"),
+        (Self::Asked, "asked", "skip-execution"),
+        (Self::Draws, "figure", "hide-input"),
+    ];
 
     /// What a cell with these tags does.
     pub(super) fn tagged(tags: &Value) -> Self {
@@ -27,8 +32,13 @@ impl Runs {
 
     /// A cell's metadata.
     pub(super) fn metadata(self) -> Value {
-        let mark = Self::MARKS.iter().find(|(runs, _, _)| *runs == self);
-        mark.map_or_else(|| json!({}), |(_, _, tag)| json!({ "tags": [tag] }))
+        match Self::MARKS.iter().find(|(runs, _, _)| *runs == self) {
+            Some((Self::Draws, _, tag)) => {
+                json!({ "jupyter": { "source_hidden": true }, "tags": [tag] })
+            }
+            Some((_, _, tag)) => json!({ "tags": [tag] }),
+            None => json!({}),
+        }
     }
 }
 

@@ -63,17 +63,12 @@ impl Notebook {
         Ok(Self { cells, ran: Ran::of(&json), made })
     }
 
-    /// The file's text, laid out as Jupyter itself does, so that saving it there changes nothing.
+    /// The file's text.
     ///
     /// # Errors
     /// None that a user can cause; writing JSON into memory may fail in principle.
     pub fn json(&self) -> Result<String> {
-        let mut text = Vec::new();
-        let format = serde_json::ser::PrettyFormatter::with_indent(b" ");
-        let mut writer = serde_json::Serializer::with_formatter(&mut text, format);
-        serde::Serialize::serialize(&self.value(), &mut writer)?;
-        text.push(b'\n');
-        Ok(String::from_utf8(text)?)
+        as_jupyter(&self.value())
     }
 
     /// Marks it as the notebook of this name that the pages made.
@@ -81,7 +76,7 @@ impl Notebook {
         self.made = Some(digest(name, &self.value()));
     }
 
-    fn value(&self) -> Value {
+    pub(super) fn value(&self) -> Value {
         let cells: Vec<Value> = self
             .cells
             .iter()
@@ -204,4 +199,14 @@ impl Notebook {
             cell.id = if *times == 1 { id } else { format!("{id}-{times}") };
         }
     }
+}
+
+/// A notebook's JSON as text, laid out as Jupyter itself does, so that saving it there changes nothing.
+pub(super) fn as_jupyter(notebook: &Value) -> Result<String> {
+    let mut text = Vec::new();
+    let format = serde_json::ser::PrettyFormatter::with_indent(b" ");
+    let mut writer = serde_json::Serializer::with_formatter(&mut text, format);
+    serde::Serialize::serialize(notebook, &mut writer)?;
+    text.push(b'\n');
+    Ok(String::from_utf8(text)?)
 }

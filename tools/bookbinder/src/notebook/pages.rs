@@ -34,7 +34,7 @@ pub fn from_pages(root: &Path, pages: &[Page]) -> Result<Vec<(String, Notebook)>
 }
 
 /// A page's cells, without ids.
-fn cells(site: &Site, page: &Page) -> Result<Vec<Cell>> {
+pub(super) fn cells(site: &Site, page: &Page) -> Result<Vec<Cell>> {
     let text = drawing::as_pictures(&page.markdown)?;
     // The notebook is one page: the chapter's opener has its title, and a section is a part of it.
     cut::cells(&text, !is_opener(&page.path), &|address| site.link(page, address), &|address| {

@@ -1,8 +1,13 @@
 //! The files in `notebooks/`.
 
-use super::{format::Notebook, made::is_made, pages::from_pages};
+use super::{
+    format::{Notebook, as_jupyter},
+    made::is_made,
+    pages::from_pages,
+};
 use crate::{page::Page, text};
 use anyhow::{Context, Result};
+use serde_json::Value;
 use std::{
     fs,
     io::Write as _,
@@ -16,15 +21,10 @@ pub enum Change {
     Same,
     /// The file was written, or would have to be.
     Changed(String),
-    /// A reader has changed the file: it stays as it is. What the page makes lies beside it, as the notebook [`beside`].
+    /// Somebody has changed the file: it stays as it is.
     Yours(String),
     /// The file was removed, or would have to be: it is as a page made it, and no page does any more.
     Leftover,
-}
-
-/// The name of the notebook that a page makes while the reader has changed the one of that name.
-pub fn beside(name: &str) -> String {
-    format!("{name}-of-the-page")
 }
 
 /// Brings `notebooks/` up to the pages. With `check`, nothing is written. Returns what changed, or would. Only what the pages
@@ -36,25 +36,15 @@ pub fn sync(root: &Path, pages: &[Page], check: bool) -> Result<Vec<(String, Cha
     let folder = root.join("notebooks");
     let file = |name: &str| folder.join(format!("{name}.ipynb"));
     let mut changes = Vec::new();
-    let mut bring = |name: &str, mut notebook: Notebook| -> Result<bool> {
-        notebook.is_made_as(name);
-        let change = change(&file(name), name, &mut notebook)?;
+    for (name, mut notebook) in from_pages(root, pages)? {
+        let change = change(&file(&name), &name, &mut notebook)?;
         if let (false, Change::Changed(_)) = (check, &change) {
-            write(&file(name), &notebook)?;
+            write(&file(&name), &notebook)?;
         }
-        changes.push((name.to_owned(), change));
-        Ok(matches!(changes.last(), Some((_, Change::Yours(_)))))
-    };
-    for (name, notebook) in from_pages(root, pages)? {
-        if bring(&name, notebook.clone())? && !check {
-            bring(&beside(&name), notebook)?;
-        }
+        changes.push((name, change));
     }
     for (name, path) in of_the_pages(root) {
-        let known = |(other, change): &(String, Change)| {
-            *other == name || (matches!(change, Change::Yours(_)) && beside(other) == name)
-        };
-        if !changes.iter().any(known) {
+        if !changes.iter().any(|(other, _)| *other == name) {
             if !check {
                 fs::remove_file(&path)
                     .with_context(|| format!("can't remove {}", path.display()))?;
@@ -105,7 +95,12 @@ fn change(file: &Path, name: &str, notebook: &mut Notebook) -> Result<Change> {
 /// # Errors
 /// If the file can't be written.
 pub fn write(file: &Path, notebook: &Notebook) -> Result<()> {
-    let text = notebook.json()?;
+    write_json(file, &notebook.value())
+}
+
+/// The same of a notebook's JSON.
+pub(super) fn write_json(file: &Path, notebook: &Value) -> Result<()> {
+    let text = as_jupyter(notebook)?;
     let folder = file.parent().unwrap_or(Path::new("."));
     let wrote = || -> std::io::Result<()> {
         fs::create_dir_all(folder)?;

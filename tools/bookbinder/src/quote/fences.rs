@@ -2,7 +2,7 @@
 //! where it stands, and where another page names its key.
 
 use anyhow::{Context as _, Result, bail};
-use lab::{Chapter, Drawing, Records, TableData, fence::Fence, record::is_below};
+use lab::{Chapter, Drawing, Key, Records, TableData, fence::Fence, record::is_below};
 use std::{collections::BTreeMap, path::Path};
 
 /// What the pages declare, by key, and what the chapters draw themselves.
@@ -21,10 +21,6 @@ impl Fences {
     /// # Errors
     /// With the page and the line, if a fence is wrong, its key is below no experiment's or declared twice.
     pub fn take(&mut self, chapters: &[Chapter], page: &Path, text: &str) -> Result<String> {
-        let declared = |name: &str| {
-            let all = chapters.iter().flat_map(|chapter| &chapter.experiments);
-            all.into_iter().find_map(|experiment| experiment.declared(name)).copied()
-        };
         let mut out = String::with_capacity(text.len());
         let mut lines = text.split_inclusive('\n').enumerate();
         while let Some((at, line)) = lines.next() {
@@ -32,9 +28,9 @@ impl Fences {
             let inside = |line: &str| line.strip_prefix(quote).unwrap_or(line).to_owned();
             let first = inside(line);
             let info = first.trim_end().strip_prefix("```").and_then(|info| info.split_once(' '));
-            let (all, name, key) = match info {
-                Some((name @ "figure", key)) => (&mut self.figures, name, key),
-                Some((name @ "table", key)) => (&mut self.tables, name, key),
+            let (all, name, of) = match info {
+                Some((name @ "figure", of)) => (&mut self.figures, name, of),
+                Some((name @ "table", of)) => (&mut self.tables, name, of),
                 _ => {
                     out.push_str(line);
                     continue;
@@ -46,16 +42,17 @@ impl Fences {
                 .map(|(_, line)| inside(line))
                 .take_while(|line| line.trim_end() != "```")
                 .collect();
-            let fence = Fence::read(&body.concat(), &declared).with_context(place)?;
+            let fence =
+                Fence::read(&body.concat(), &|name| key(chapters, name)).with_context(place)?;
             let mut all_experiments = chapters.iter().flat_map(|chapter| &chapter.experiments);
-            if !all_experiments.any(|experiment| is_below(key, experiment.key)) {
-                bail!("{}: `{key}` is below no experiment's key", place());
+            if !all_experiments.any(|experiment| is_below(of, experiment.key)) {
+                bail!("{}: `{of}` is below no experiment's key", place());
             }
-            if all.insert(key.to_owned(), fence).is_some() {
-                bail!("{}: `{key}` is declared twice", place());
+            if all.insert(of.to_owned(), fence).is_some() {
+                bail!("{}: `{of}` is declared twice", place());
             }
             let rest = format!("{}\n", quote.trim_end()).repeat(body.len() + 1);
-            out.push_str(&format!("{quote}{{{{#{name} {key}}}}}\n{rest}"));
+            out.push_str(&format!("{quote}{{{{#{name} {of}}}}}\n{rest}"));
         }
         Ok(out)
     }
@@ -71,6 +68,12 @@ impl Fences {
         let mut own = all.iter().flat_map(|chapter| &chapter.tables).filter(|own| own.key == key);
         declared(&self.tables, key, Fence::table, own.next().map(|own| own.make))
     }
+}
+
+/// The declared key of this name.
+pub(super) fn key(chapters: &[Chapter], name: &str) -> Option<Key> {
+    let mut all = chapters.iter().flat_map(|chapter| &chapter.experiments);
+    all.find_map(|experiment| experiment.declared(name)).copied()
 }
 
 /// What makes the element with this key: its fence, or else a chapter's `own` function.

@@ -2,6 +2,7 @@
 //! machine the reader chooses: a sentence that names a machine marks it.
 
 use super::{
+    fences::key,
     machine::{is_reference, run_place, value_place},
     quotes::{Found, Quotes, SKIPPED, first_reference, stand_in},
 };
@@ -38,16 +39,10 @@ impl Asked {
     /// `key p=v … [of-limit|as-flop] [@MACHINE]`, of a value that an experiment declares.
     fn of(spec: &str, quotes: Quotes) -> Result<Self> {
         let asked = parse(spec)?;
-        if !quotes.declared(&asked.key) {
+        if key(quotes.chapters, &asked.key).is_none() {
             bail!("no experiment declares the value `{}`", asked.key);
         }
-        let mut machines = quotes.records.iter().filter(|records| is_reference(records)).peekable();
-        if let Some(on) = &asked.on
-            && machines.peek().is_some()
-            && !machines.any(|records| records.name == *on)
-        {
-            bail!("there is no reference machine `{on}`");
-        }
+        quotes.has_reference(asked.on.as_deref())?;
         Ok(asked)
     }
 

@@ -30,10 +30,15 @@ pub(super) enum Found<T> {
 }
 
 impl<'a> Quotes<'a> {
-    /// Whether an experiment declares a value with this key.
-    pub(super) fn declared(self, key: &str) -> bool {
-        let experiments = self.chapters.iter().flat_map(|chapter| &chapter.experiments);
-        experiments.into_iter().any(|experiment| experiment.declared(key).is_some())
+    /// That the machine which a page names is a reference machine, in a book that has any.
+    pub(super) fn has_reference(self, on: Option<&str>) -> Result<()> {
+        let mut machines = self.records.iter().filter(|records| is_reference(records)).peekable();
+        match on {
+            Some(on) if machines.peek().is_some() && machines.all(|records| records.name != on) => {
+                bail!("there is no reference machine `{on}`")
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What each machine has of `what`. A key that is wrong stops the build, unless another machine has the value:

@@ -576,6 +576,18 @@ fn each_error_stops_the_build_and_says_where() {
         ("{{#measure demo.rate", "without `}}`"),
         ("A formula $\\nosuch$.", "nosuch"),
         ("A source[^gone].", "[^gone]"),
+        ("{{#verdict demo.rate n=64 > 1}}", "a verdict is"),
+        ("{{#verdict ✔ demo.gone > 1}}", "no experiment declares `demo.gone`"),
+        ("{{#verdict ✔ demo.rate n=65 > 1}}", "not among the values"),
+        ("{{#verdict ✔ demo.rate n=64}}", "a rule is"),
+        ("{{#verdict ✗ demo.rate n=64 > 1e9}}", "by the record it is ✔"),
+        ("{{#verdict ✔ demo.rate n=64 < it n=64 @large}}", "by the record it is ✗"),
+        ("{{#verdict ○ demo.rate n=64 > 1}}", "by the record it is ✔"),
+        ("{{#verdict ✔ demo.rate n=128 > 1 @small}}", "no reference machine has measured"),
+        ("{{#verdict ✔ demo.rate n=64 > 1 and it n=64 > 1e15}}", "its own verdict"),
+        ("{{#verdict ✔ demo.rate n=64 > 1 @gone}}", "no reference machine `gone`"),
+        ("{{#verdict ✔ printed \"a\" > 1}}", "no number behind `a`"),
+        ("{{#verdict ✗ printed \"4\" > 1}}", "by the record it is ✔"),
     ] {
         fs::write(&page, &sound).unwrap();
         fixture.append(text);
@@ -585,6 +597,25 @@ fn each_error_stops_the_build_and_says_where() {
         let place = format!("book/src/09-demo/README.md:{lines}");
         assert!(error.contains(&place), "{text}: {error} does not say {place}");
     }
+}
+
+#[test]
+fn a_verdict_is_the_reference_machines_and_a_cells() {
+    let fixture = Fixture::new();
+    fixture.record("yours", "Mine", true);
+    let more = "A {{#verdict ✔ demo.rate n=64 of-limit > 50%}}, B {{#verdict ✗ demo.rate n=64 > 1.2e11}}, \
+                C {{#verdict ✔ demo.rate n=128 > it n=64}}, D {{#verdict ○ demo.rate n=128 > 1 @small}}, \
+                E {{#verdict ✔ printed \"4\" > 1}}.";
+    fixture.append(more);
+    fixture.binder().build().unwrap();
+    let page = fixture.page("09-demo/index.html");
+    let (_, found) = page.split_once("<p>A <a class=\"measured verdict\"").unwrap();
+    let said = "title=\"On small: 55.0%, asked for: more than 50%\">✔</a>, B <a";
+    assert!(found.contains(said) && found.contains(">✗</a>, C <a"), "{found}");
+    assert!(found.contains("On large: 3.00 TFLOP/s, asked for: more than 220 GFLOP/s"), "{found}");
+    assert!(found.contains(", D ○, E ✔."), "{found}");
+    let pages = fixture.binder().pages().unwrap();
+    assert!(pages.iter().any(|page| page.markdown.contains("A ✔, B ✗, C ✔, D ○, E ✔.")));
 }
 
 #[test]

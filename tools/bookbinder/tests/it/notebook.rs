@@ -150,7 +150,8 @@ fn ids_are_valid_unique_and_stay_when_other_cells_change() {
 
 #[test]
 fn a_notebook_survives_its_file() {
-    let (root, pages) = course();
+    let (root, mut pages) = course();
+    pages[2].markdown = PAGE.replace("rust,cell\nprintln", "rust,cell,figure\nprintln");
     let mut notebook = made(root.path(), &pages);
     run(&mut notebook);
     let text = notebook.json().unwrap();
@@ -161,6 +162,7 @@ fn a_notebook_survives_its_file() {
     assert_eq!(json["metadata"]["throughput"]["machine"], "A CPU, 2 cores");
     let quiet = json["cells"].as_array().unwrap().iter().find(|cell| cell["execution_count"] == 2);
     assert_eq!(quiet.unwrap()["outputs"], json!([]), "it ran, and printed nothing");
+    assert!(text.contains("\"source_hidden\": true"), "code that only draws is folded");
     assert_eq!(counts(&notebook), [Some(1), Some(2), Some(3), Some(4)]);
     assert!(text.ends_with("}\n") && text.contains("\n \"cells\""), "as Jupyter writes it");
     for broken in ["", "{}", "{\"cells\": [{\"cell_type\": \"raw\"}]}"] {
@@ -228,6 +230,7 @@ fn sync_notices_text_order_and_leftovers() {
         ("Text between.", "Text."),
         ("cell,fails", "cell"),
         ("cell,fails", "cell,asked"),
+        ("cell,fails", "cell,figure"),
         ("\n```rust,cell\nprintln", "\n```rust\nprintln"),
     ] {
         let mut other = pages.clone();
@@ -285,15 +288,9 @@ fn what_a_reader_has_changed_or_made_is_kept() {
             }
             let ours = notebook::of_the_pages(root);
             assert!(ours.iter().all(|(known, _)| known != name), "{name}: {ours:?}");
-            // What the page makes is there, too, where the reader has taken its place.
-            let beside = text(&notebook::beside("01-matmul"));
-            let both = name == "01-matmul" && !markdown.starts_with("# No");
-            assert_eq!(beside.is_some(), both, "{name} {markdown}");
-            assert!(beside.is_none_or(|text| text.contains("amid") == markdown.contains("amid")));
             fs::remove_file(root.join(format!("notebooks/{name}.ipynb"))).unwrap();
             pages[2].markdown.clone_from(&own);
             notebook::sync(root, &pages, false).unwrap();
-            assert_eq!(text(&notebook::beside("01-matmul")), None, "it is not needed any more");
         }
     }
     // What cells printed is no change, and a reader's copy of what the page makes is the reader's as well.
@@ -303,10 +300,67 @@ fn what_a_reader_has_changed_or_made_is_kept() {
     assert_eq!(notebook::of_the_pages(root).len(), 2);
     fs::write(file(root), &lab).unwrap();
     notebook::sync(root, &pages, false).unwrap();
-    let beside = notebook::beside("01-matmul");
-    fs::write(root.join(format!("notebooks/{beside}.ipynb")), "mine").unwrap();
-    notebook::sync(root, &pages, false).unwrap();
-    assert_eq!((text("01-matmul").unwrap(), text(&beside).unwrap()), (lab, "mine".to_owned()));
+    assert_eq!(text("01-matmul").unwrap(), lab);
+}
+
+#[test]
+fn a_reader_works_in_copies_which_follow_the_pages_until_they_are_changed() {
+    let (root, mut pages) = course();
+    let root = root.path();
+    let copy = root.join(notebook::MINE).join("01-matmul.ipynb");
+    let text = || fs::read_to_string(&copy).unwrap();
+    let mut sync = |page: &str| {
+        pages[2].markdown = page.to_owned();
+        notebook::sync(root, &pages, false).unwrap();
+    };
+    sync(PAGE);
+    let mut ran = Notebook::read(&file(root)).unwrap();
+    run(&mut ran);
+    notebook::write(&file(root), &ran).unwrap();
+    assert!(notebook::bring(root, None).unwrap().is_empty());
+    let json: Value = serde_json::from_str(&text()).unwrap();
+    for cell in json["cells"].as_array().unwrap().iter().filter(|one| one["cell_type"] == "code") {
+        assert_eq!(cell["metadata"]["jupyter"]["outputs_hidden"], true, "{cell}");
+    }
+    // What the reader's cells printed stays, until the page changes.
+    let theirs = text().replace("80e45ff", "theirs");
+    fs::write(&copy, &theirs).unwrap();
+    notebook::bring(root, None).unwrap();
+    assert_eq!(text(), theirs);
+    sync(&PAGE.replace("between", "amid"));
+    assert!(notebook::bring(root, None).unwrap().is_empty());
+    assert!(text().contains("amid"));
+    // What the reader has changed stays, whatever becomes of the page, unless it is to go.
+    for changed in [text().replace("let n = 2;", "let n = 9;"), "<<<<<<< ours".to_owned()] {
+        fs::write(&copy, &changed).unwrap();
+        sync(&PAGE.replace("between", "around"));
+        assert_eq!(notebook::bring(root, Some("00-lab")).unwrap(), ["01-matmul"]);
+        assert_eq!(text(), changed);
+        assert!(notebook::bring(root, Some("01-matmul")).unwrap().is_empty());
+        assert!(text().contains("around"));
+        sync(&PAGE.replace("between", "amid"));
+    }
+}
+
+#[test]
+fn the_start_has_the_doors_the_chapters_and_what_is_solved() {
+    let (root, mut pages) = course();
+    pages[0].markdown = "# Home\n\n## Three doors\n\n**One.** [a loop](01-matmul/README.md#the-inner-loop)\n\n## More\n".to_owned();
+    let start = |pages: &[Page]| {
+        notebook::start(root.path(), pages, |chapter| format!("Solved in {chapter}: 2 of 3."))
+    };
+    assert!(start(&pages).is_err(), "there is no list of chapters");
+    pages.push(page(
+        "how-to.md",
+        "# How\n\nText.\n\n- **[1. One](01-matmul/README.md)**, 4 minutes to read.\n",
+    ));
+    let start = start(&pages).unwrap();
+    let text: Vec<&str> = start.cells.iter().map(|cell| cell.source.as_str()).collect();
+    assert_eq!(text[1], "## Three doors\n\n**One.** [a loop](01-matmul.ipynb#The-inner-loop)");
+    let chapters =
+        "- **[1. One](01-matmul.ipynb)**, 4 minutes to read. Solved in 01-matmul: 2 of 3.";
+    assert!(text[2].contains(chapters) && text[0].contains("hidden until"), "{text:?}");
+    assert_eq!(start.code_cells().count(), 0);
 }
 
 #[test]
