@@ -66,7 +66,7 @@ fn numbers() -> (Numbers, f32) {
 
 /// Chapter 4's rules on some parameters.
 fn update(rule: Rule, decay: f32) -> impl Fn(Update) + Send + Sync {
-    move |Update { step, rate, p, means: [m, v], g }| {
+    move |Update { step, rate, clip, first, p, means: [m, v], g }| {
         if decay > 0.0 && rule == Rule::AdamW {
             for p in &mut *p {
                 *p -= rate * decay * *p;
@@ -78,7 +78,9 @@ fn update(rule: Rule, decay: f32) -> impl Fn(Update) + Send + Sync {
             Rule::Sgd => optimizer::sgd(rate, p, g),
             Rule::Momentum => optimizer::momentum(rate, p, m, g),
             Rule::RmsProp => optimizer::rmsprop(rate, p, m, g),
-            Rule::Adam | Rule::AdamW => adam(Update { step, rate, p, means: [m, v], g }),
+            Rule::Adam | Rule::AdamW => {
+                adam(Update { step, rate, clip, first, p, means: [m, v], g });
+            },
         }
     }
 }

@@ -5,7 +5,7 @@
 //! multiplied and added once forward and twice backward (Kaplan et al. 2020, "Scaling Laws for Neural Language Models",
 //! section 2.1). Attention comes on top, and its part grows with the context.
 
-use crate::{Config, passes};
+use crate::{Config, transformer::sequences};
 use serde::Serialize;
 
 /// What a model consists of.
@@ -120,7 +120,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Those of a step on `batch` sequences of `tokens`. The activations are what [`passes::Passes`] reserves.
+    /// Those of a step on `batch` sequences of `tokens`.
     pub fn of(config: &Config, batch: usize, tokens: usize) -> Self {
         let Sizes { vocabulary, width, heads, layers, hidden } = config.map(|size| size as u64);
         let rows = (batch * tokens) as u64;
@@ -128,8 +128,8 @@ impl Bytes {
         let layer = width + 3 * width + width + width + heads + 2 * hidden;
         // What the last layer returns, the derivatives on their way, and a loss.
         let between = 2 * width + 1;
-        let of_group = (passes::sequences(tokens).min(batch) * tokens) as u64;
-        let parts = of_group.div_ceil(passes::ROWS as u64) * width;
+        let of_group = (sequences(tokens).min(batch) * tokens) as u64;
+        let parts = of_group.div_ceil(32) * width;
         let parameters = 4 * Parameters::of(config).all();
         Self {
             parameters,

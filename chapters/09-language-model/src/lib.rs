@@ -14,10 +14,9 @@
 //!
 //! Built from scratch, and fast:
 //!
-//! 5. [`layers`]: each layer forward and backward, on rows.
+//! 5. [`layers`]: each layer forward and backward, on rows and as an operation of chapter 5's engine.
 //! 6. [`attention`]: a ladder from all n² scores to tiles that stay in the cache.
-//! 7. [`passes`]: forward and backward through the whole model; [`blocks`] are what its threads share,
-//!    [`mod@product`] is chapter 1's on slices.
+//! 7. [`transformer`]: the list of these operations, which the engine trains; [`mod@product`] is chapter 1's on slices.
 //! 8. [`model`]: the parameters, and their file.
 //! 9. [`train`]: from the first step to the last; [`runner`] makes a user's run of it.
 //!
@@ -34,7 +33,6 @@
 //! [`error`](mod@error) has what can go wrong, [`measured`] what the page measures and draws.
 
 pub mod attention;
-pub mod blocks;
 pub mod config;
 pub mod corpus;
 pub mod count;
@@ -48,7 +46,6 @@ pub mod layers;
 pub mod layout;
 pub mod measured;
 pub mod model;
-pub mod passes;
 pub mod product;
 pub mod quantise;
 pub mod reference;
@@ -57,6 +54,7 @@ pub mod scaling;
 pub mod serve;
 pub mod tokenizer;
 pub mod train;
+pub mod transformer;
 
 pub use config::Config;
 pub use error::{Error, Result};

@@ -1,9 +1,7 @@
-//! Chapter 1's product on slices, and sums that the compiler may turn into vectors.
-
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
+//! Chapter 1's product on slices.
 
 use crate::Result;
-use matmul::{MatMut, MatRef, Options, Threads, bgemm, sgemm};
+use matmul::{MatMut, MatRef, Options, Threads, sgemm};
 use serde::{Deserialize, Serialize};
 
 /// What a product multiplies. It always adds in f32.
@@ -15,20 +13,6 @@ pub enum Numbers {
     F32,
     /// Rounded to bf16: half the bytes, and a unit of its own on CPUs that have one.
     Bf16,
-}
-
-impl Numbers {
-    /// The function that computes [`product`] of these.
-    pub fn product(self) -> impl Fn(&mut [f32], MatRef<f32>, MatRef<f32>, Options) -> Result<()> {
-        move |c, a, b, options| {
-            let c = MatMut::new(c, a.rows(), b.cols())?;
-            match self {
-                Self::F32 => sgemm(c, a, b, options)?,
-                Self::Bf16 => bgemm(c, a, b, options)?,
-            }
-            Ok(())
-        }
-    }
 }
 
 /// The values as a matrix with so many columns, row after row.
@@ -44,7 +28,7 @@ pub fn matrix(values: &[f32], cols: usize) -> Result<MatRef<'_, f32>> {
 /// # Errors
 /// [`crate::Error::Product`] if the shapes do not fit each other.
 pub fn product(c: &mut [f32], a: MatRef<f32>, b: MatRef<f32>, options: Options) -> Result<()> {
-    Numbers::F32.product()(c, a, b, options)
+    Ok(sgemm(MatMut::new(c, a.rows(), b.cols())?, a, b, options)?)
 }
 
 /// A product that overwrites C, on so many threads.
@@ -55,88 +39,4 @@ pub fn on(threads: usize) -> Options<'static> {
 /// A product that is added to what C holds, or overwrites it.
 pub fn adding(accumulate: bool, threads: usize) -> Options<'static> {
     Options { accumulate, ..on(threads) }
-}
-
-/// Sums that do not wait for each other: a register of AVX-512.
-const LANES: usize = 16;
-
-/// Adds up the lanes in pairs.
-#[inline(always)]
-fn folded(mut sums: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
-    let mut half = LANES / 2;
-    while half > 0 {
-        for lane in 0..half {
-            sums[lane] = with(sums[lane], sums[lane + half]);
-        }
-        half /= 2;
-    }
-    sums[0]
-}
-
-/// Σ x·y in sixteen sums: the same bits on every CPU.
-#[inline(always)]
-pub fn dot(x: &[f32], y: &[f32]) -> f32 {
-    let mut sums = [0.0; LANES];
-    let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
-    for (x, y) in xs.iter().zip(ys) {
-        for lane in 0..LANES {
-            sums[lane] += x[lane] * y[lane];
-        }
-    }
-    for (sum, (x, y)) in sums.iter_mut().zip(x_rest.iter().zip(y_rest)) {
-        *sum += x * y;
-    }
-    folded(sums, |a, b| a + b)
-}
-
-/// Σ x·y·z.
-#[inline(always)]
-pub fn triple(x: &[f32], y: &[f32], z: &[f32]) -> f32 {
-    let mut sums = [0.0; LANES];
-    let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
-    let (zs, z_rest) = z.as_chunks::<LANES>();
-    for ((x, y), z) in xs.iter().zip(ys).zip(zs) {
-        for lane in 0..LANES {
-            sums[lane] += x[lane] * y[lane] * z[lane];
-        }
-    }
-    for (sum, ((x, y), z)) in sums.iter_mut().zip(x_rest.iter().zip(y_rest).zip(z_rest)) {
-        *sum += x * y * z;
-    }
-    folded(sums, |a, b| a + b)
-}
-
-/// The largest value; -∞ of none. NaN is passed over.
-#[inline(always)]
-pub fn largest(x: &[f32]) -> f32 {
-    let larger = |a: f32, b: f32| if b > a { b } else { a };
-    let mut most = [f32::NEG_INFINITY; LANES];
-    let (xs, rest) = x.as_chunks::<LANES>();
-    for x in xs {
-        for lane in 0..LANES {
-            most[lane] = larger(most[lane], x[lane]);
-        }
-    }
-    for (most, x) in most.iter_mut().zip(rest) {
-        *most = larger(*most, *x);
-    }
-    folded(most, larger)
-}
-
-/// Replaces each value by `power(value)` and returns the sum of these.
-#[inline(always)]
-pub fn replace_and_sum(x: &mut [f32], power: impl Fn(f32) -> f32) -> f32 {
-    let mut sums = [0.0; LANES];
-    let (xs, rest) = x.as_chunks_mut::<LANES>();
-    for x in xs {
-        for lane in 0..LANES {
-            x[lane] = power(x[lane]);
-            sums[lane] += x[lane];
-        }
-    }
-    for (sum, x) in sums.iter_mut().zip(rest) {
-        *x = power(*x);
-        *sum += *x;
-    }
-    folded(sums, |a, b| a + b)
 }

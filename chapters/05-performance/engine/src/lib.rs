@@ -23,5 +23,6 @@ pub mod record;
 mod spans;
 pub mod state;
 pub mod step;
+pub mod sums;
 pub mod tensor;
 pub mod words;

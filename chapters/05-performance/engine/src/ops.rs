@@ -8,6 +8,7 @@ pub mod conv;
 pub mod dense;
 pub mod direct;
 pub mod gru;
+pub mod linear;
 pub mod loss;
 pub mod mean;
 pub mod norm;
@@ -26,7 +27,7 @@ use crate::{record::Recorder, tensor::Tensor};
 pub type Backward = Box<dyn FnOnce(&mut Recorder, Tensor) -> Option<Tensor>>;
 
 /// An operation. It computes nothing: it writes calls down.
-pub trait Op {
+pub trait Op: Send {
     /// Its name, in the ledger and in the profile.
     fn name(&self) -> &str;
 

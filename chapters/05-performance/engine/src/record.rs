@@ -17,6 +17,8 @@ pub struct Pass {
     pub training: bool,
     /// What products read.
     pub numbers: Numbers,
+    /// Whether its gradients are added to those that are there, because it is a further piece of a batch.
+    pub adds: bool,
 }
 
 /// The program so far.
@@ -95,11 +97,12 @@ impl Recorder {
         self.tensor(blocks_of(self.pass.rows), cols)
     }
 
-    /// Whether a new part of a gradient is added to what is there: where operations share a parameter.
-    fn adds(&mut self, to: Tensor) -> bool {
-        let known = to.place == Place::Gradient && self.written.contains(&to);
+    /// Whether a new part of a gradient is added to what is there: where operations share a parameter, and in a further piece
+    /// of a batch.
+    pub fn adds(&mut self, to: Tensor) -> bool {
+        let known = self.pass.adds || self.written.contains(&to);
         self.written.push(to);
-        known
+        to.place == Place::Gradient && known
     }
 
     /// C = A·B with what follows.

@@ -12,6 +12,10 @@ pub const DRAW: usize = 2;
 pub const RATE: usize = 3;
 /// The factor before derivatives in f16: chapter 6's loss scale.
 pub const SCALE: usize = 4;
+/// What an optimizer multiplies gradients with: less than 1 if they are too long.
+pub const CLIP: usize = 5;
+/// What a row's loss counts: 1 over the rows of the batch.
+pub const SHARE: usize = 6;
 
 /// All of them.
 pub fn tensor() -> Tensor {

@@ -9,6 +9,7 @@ use crate::{
     program::{Numbers, Program},
     record::{Pass, Recorder},
     state,
+    sums::dot,
     tensor::{Place, Tensor},
     words::{whole, whole_mut},
 };
@@ -25,6 +26,7 @@ pub struct Step {
     pub passes: HashMap<Pass, Loaded>,
     /// The update of all parameters.
     pub update: Loaded,
+    norm: Loaded,
 }
 
 /// What an optimizer gets of some parameters: all of one length.
@@ -33,6 +35,10 @@ pub struct Update<'a> {
     pub step: i32,
     /// The learning rate.
     pub rate: f32,
+    /// What the gradient is multiplied with, by rules that clip.
+    pub clip: f32,
+    /// Where these parameters begin in their buffer.
+    pub first: usize,
     /// The parameters.
     pub p: &'a mut [f32],
     /// A memory of the gradients, and one of their squares. Both start with zeros.
@@ -58,22 +64,33 @@ impl Step {
         cpu.allocate(Place::Kept, model.params.kept.len());
         cpu.allocate(Place::State, state::tensor().words());
         let update = cpu.load(update(model.params.words(), rule));
-        let mut step = Self { model, cpu, passes: HashMap::new(), update };
+        let norm = cpu.load(norm(model.params.words()));
+        let mut step = Self { model, cpu, passes: HashMap::new(), update, norm };
         let Model { params, .. } = &step.model;
         let (values, kept) = (params.values.clone(), params.kept.clone());
         step.all_mut(Place::Params)[..values.len()].copy_from_slice(&values);
         step.all_mut(Place::Kept)[..kept.len()].copy_from_slice(&kept);
         step.state()[state::SEED] = seed;
         step.set_scale(1.0);
+        step.set_clip(1.0);
         step
     }
 
     /// Forward and backward on the first `rows` images of [`Step::batch`]: the gradient of their mean loss. Returns their
     /// scores, a row each.
     pub fn gradient(&mut self, rows: usize, numbers: Numbers) -> Vec<f32> {
-        let scores = self.run(Pass { rows, training: true, numbers });
+        self.piece(rows, numbers, [0, rows]);
         self.skip(1);
-        scores
+        self.output(Pass { rows, training: true, numbers, adds: false }, 0)
+    }
+
+    /// Forward and backward on the first `rows` images of [`Step::batch`]: a piece of a batch, behind so many of all its
+    /// images. The gradients of its pieces add up. Returns [`Step::metrics`].
+    pub fn piece(&mut self, rows: usize, numbers: Numbers, [done, all]: [usize; 2]) -> [f32; 2] {
+        self.cpu.slice_mut(state::tensor())[state::SHARE] = 1.0 / all as f32;
+        let pass = Pass { rows, training: true, numbers, adds: done > 0 };
+        self.run(pass);
+        self.sums(pass)
     }
 
     /// Moves all parameters against their gradients, at this learning rate.
@@ -85,7 +102,16 @@ impl Step {
 
     /// The scores of the first `rows` images of [`Step::batch`], which nobody learns from.
     pub fn predict(&mut self, rows: usize) -> Vec<f32> {
-        self.run(Pass { rows, training: false, numbers: Numbers::F32 })
+        let pass = Pass { rows, training: false, numbers: Numbers::F32, adds: false };
+        self.run(pass);
+        self.output(pass, 0)
+    }
+
+    /// The length of the gradient.
+    pub fn norm(&mut self) -> f64 {
+        self.cpu.run(&self.norm);
+        let squares = self.cpu.output(&self.norm, 0);
+        squares.iter().map(|square| f64::from(*square)).sum::<f64>().sqrt()
     }
 
     /// The sums over the last gradient's images, before its update: of their losses, and of the right answers.
@@ -93,8 +119,11 @@ impl Step {
     /// # Panics
     /// If there was no such gradient.
     pub fn metrics(&mut self, rows: usize, numbers: Numbers) -> [f32; 2] {
-        let loaded = &self.passes[&Pass { rows, training: true, numbers }];
-        let sums = self.cpu.output(loaded, 1);
+        self.sums(Pass { rows, training: true, numbers, adds: false })
+    }
+
+    fn sums(&mut self, pass: Pass) -> [f32; 2] {
+        let sums = self.output(pass, 1);
         sums.chunks_exact(2).fold([0.0; 2], |[loss, right], sum| [loss + sum[0], right + sum[1]])
     }
 
@@ -128,14 +157,17 @@ impl Step {
         });
     }
 
-    fn run(&mut self, pass: Pass) -> Vec<f32> {
+    fn run(&mut self, pass: Pass) {
         let Self { model, cpu, passes, .. } = self;
         let loaded = passes.entry(pass).or_insert_with(|| {
             let unused = cpu.ways.unused;
             cpu.load(record(model, pass, unused))
         });
         cpu.run(loaded);
-        cpu.output(loaded, 0)
+    }
+
+    fn output(&mut self, pass: Pass, number: usize) -> Vec<f32> {
+        self.cpu.output(&self.passes[&pass], number)
     }
 
     /// Draws the masks of so many steps, and throws them away.
@@ -146,6 +178,11 @@ impl Step {
     /// The factor before derivatives in f16.
     pub fn set_scale(&mut self, scale: f32) {
         self.cpu.slice_mut(state::tensor())[state::SCALE] = scale;
+    }
+
+    /// What the next updates multiply gradients with, if their rule clips.
+    pub fn set_clip(&mut self, clip: f32) {
+        self.cpu.slice_mut(state::tensor())[state::CLIP] = clip;
     }
 
     /// Updates that were done.
@@ -217,9 +254,30 @@ fn record(model: &Model, pass: Pass, unused: bool) -> Program {
 }
 // ANCHOR_END: record
 
+/// A pass over all parameters.
+const ALONE: Pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
+
+/// The squares of so many words of a gradient, a sum for each row of them.
+fn norm(words: usize) -> Program {
+    let mut cx = Recorder::new(ALONE);
+    let gradient = Tensor::new(Place::Gradient, 0, words / WHOLE, WHOLE);
+    let squares = cx.tensor(words / WHOLE, 1);
+    cx.of("norm", |cx| {
+        let (reads, writes) = ([gradient.by_rows()], [squares.by_rows()]);
+        cx.rows("squares", words / WHOLE, reads, writes, |_, [gradient], [squares]| {
+            lab::wide!(|| for (row, square) in gradient.chunks_exact(WHOLE).zip(squares) {
+                *square = dot(row, row);
+            });
+        })
+        .costs(2 * words);
+    });
+    cx.program.outputs.push(squares);
+    cx.finish()
+}
+
 /// The update of so many words of parameters.
 fn update(words: usize, rule: impl Fn(Update) + Send + Sync + 'static) -> Program {
-    let mut cx = Recorder::new(Pass { rows: 1, training: true, numbers: Numbers::F32 });
+    let mut cx = Recorder::new(ALONE);
     let state = state::tensor();
     cx.of("update", |cx| {
         cx.rows("tick", 1, [], [state.by_rows()], |_, [], [state]| {
@@ -229,9 +287,10 @@ fn update(words: usize, rule: impl Fn(Update) + Send + Sync + 'static) -> Progra
         let twins = [Place::Params, Place::Mean, Place::Square, Place::Gradient];
         let writes = twins.map(|place| all.twin(place).by_rows());
         let rows = words / WHOLE;
-        cx.rows("update", rows, [state.whole()], writes, move |_, [state], [p, m, v, g]| {
-            let step = whole(state)[state::STEP] as i32;
-            rule(Update { step, rate: state[state::RATE], p, means: [m, v], g });
+        cx.rows("update", rows, [state.whole()], writes, move |first, [state], [p, m, v, g]| {
+            let (step, first) = (whole(state)[state::STEP] as i32, first * WHOLE);
+            let (rate, clip) = (state[state::RATE], state[state::CLIP]);
+            rule(Update { step, rate, clip, first, p, means: [m, v], g });
         })
         .costs(11 * words);
     });
@@ -241,7 +300,7 @@ fn update(words: usize, rule: impl Fn(Update) + Send + Sync + 'static) -> Progra
 /// Adam with its paper's defaults, by chapter 3.
 pub fn adam(update: Update) {
     use backprop::adam::{Adam, Factors, fused};
-    let Update { step, rate, p, means: [m, v], g } = update;
+    let Update { step, rate, p, means: [m, v], g, .. } = update;
     let rule = Adam { lr: f64::from(rate), ..Adam::default() };
     fused(Factors::new(&rule, step), p, m, v, g);
 }

@@ -4,8 +4,9 @@
 use crate::{
     Result,
     attention::causal::{Attention, Head, scale},
-    product::{dot, largest, matrix, on, product, replace_and_sum},
+    product::{matrix, on, product},
 };
+use engine::sums::{dot, largest, replace_and_sum};
 use lab::vectors::{exp, wide};
 
 /// The n² buffers.

@@ -11,8 +11,9 @@
 use crate::{
     Result,
     attention::causal::{Head, scale},
-    product::{adding, dot, largest, matrix, product, replace_and_sum},
+    product::{adding, matrix, product},
 };
+use engine::sums::{dot, largest, replace_and_sum};
 use lab::vectors::{exp, wide};
 use matmul::{MatRef, Options};
 

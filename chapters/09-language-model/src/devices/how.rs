@@ -42,7 +42,7 @@ impl How {
     ) -> Result<Box<dyn Split>> {
         let schedule = (Schedule::OneForwardOneBackward, MICROS);
         Ok(match self {
-            Self::Data => Box::new(Data::new(model.clone(), settings, stream, of, 1)?),
+            Self::Data => Box::new(Data::new(model, settings, stream, of, 1)?),
             Self::Zero => Box::new(Zero::new(model.clone(), settings, stream, of)?),
             Self::Tensor => Box::new(Tensor::new(model, settings, stream, of)?),
             Self::Pipeline => Box::new(Pipeline::new(model, settings, stream, of, schedule)?),

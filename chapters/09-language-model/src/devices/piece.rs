@@ -1,4 +1,4 @@
-//! The passes of a rank's part of the model: [`crate::passes`] once more, line by line, with the sums over the ranks that
+//! The passes of a rank's part of the model: [`crate::transformer`] once more, line by line, with the sums over the ranks that
 //! share the products, and without what makes a single device fast.
 
 use super::{
@@ -47,7 +47,7 @@ pub struct Piece {
 #[derive(Default)]
 pub struct Kept(Vec<Layer>);
 
-/// What a layer keeps, as [`crate::passes`] does.
+/// What a layer keeps.
 struct Layer {
     x: Vec<f32>,
     qkv: Vec<f32>,
@@ -112,7 +112,8 @@ impl Piece {
     /// Adds the derivatives of what came into the first layer to those of the table.
     pub fn embed_backward(&mut self, tokens: &[u32], d: &[f32]) {
         if let Some(table) = self.places.embedding.clone() {
-            embedding::backward(&mut self.gradient[table], d, tokens, self.cut.config.width);
+            let width = self.cut.config.width;
+            embedding::backward(&mut self.gradient[table], 0, d, tokens, width);
         }
     }
 
@@ -150,7 +151,7 @@ impl Piece {
         let normed = self.normed(&x, &block.norm1);
         let qkv = self.times(&normed, &block.qkv, 3 * own)?; // own columns
         let mut attended = vec![0.0; rows * own];
-        attention::forward(&mut attended, &mut log, &qkv, at, 1)?;
+        attention::forward(&mut attended, &mut log, &qkv, at)?;
         let mut middle = self.times(&attended, &block.out, width)?; // own rows
         comm.all_reduce(&mut middle)?; // over all heads
         add(&mut middle, &x);
@@ -243,7 +244,7 @@ impl Piece {
         let dout = self.back(d, &block.out, width)?;
         self.learn(&block.out, &attended, d, width)?;
         let known = (&dout[..], &attended[..], &log[..]);
-        attention::backward(&mut qkv, known, (&self.rotary, shape), 1)?;
+        attention::backward(&mut qkv, known, (&self.rotary, shape))?;
         let normed = self.normed(&x, &block.norm1);
         self.learn(&block.qkv, &normed, &qkv, 3 * own)?;
         let mut dnormed = self.back(&qkv, &block.qkv, 3 * own)?;
@@ -298,9 +299,9 @@ impl Piece {
         loss: f64,
         comm: &mut dyn Communicator,
     ) -> Result<Step> {
-        let (tensors, mut parts) = (&self.places.tensors, Vec::new());
+        let tensors = &self.places.tensors;
         let counted = tensors.iter().filter(|tensor| tensor.counts);
-        let norms = counted.map(|t| clip::norm(&self.gradient[t.range.clone()], &mut parts, 1));
+        let norms = counted.map(|t| clip::norm(&self.gradient[t.range.clone()]));
         let squares = norms.map(|norm| norm * norm).sum::<f64>();
         let mut sums = [loss as f32, squares as f32];
         comm.all_reduce(&mut sums)?;
@@ -311,10 +312,9 @@ impl Piece {
             &course.settings.rule,
             (step.step, step.lr, clip),
             &mut self.parameters,
-            &mut self.moments,
+            self.moments.slices(),
             &self.gradient,
             &ranges,
-            1,
         );
         Ok(step)
     }

@@ -3,7 +3,7 @@
 use super::{data::Data, split::Split};
 use crate::{
     Error, Result,
-    train::{Backend, Step, Trainer},
+    train::{Backend, Step, Trainer, adamw::Moments},
 };
 use matmul::parallel::available;
 use multi_gpu::{Communicator, Rank, threads};
@@ -34,11 +34,11 @@ impl Replicas {
             )));
         }
         let threads = (available() / replicas).max(1);
+        let (model, moments) = (trainer.model(), trainer.moments());
         let rank = |rank| {
             let of = (Rank(rank), replicas);
-            let mut data = Data::new(trainer.model.clone(), trainer.settings, stream, of, threads)?;
-            data.moments.clone_from(&trainer.moments);
-            data.course.step = trainer.step;
+            let mut data = Data::new(&model, trainer.settings, stream, of, threads)?;
+            data.restore(trainer.step, &moments);
             Ok(Mutex::new(data))
         };
         Ok(Self { ranks: (0..replicas).map(rank).collect::<Result<_>>()? })
@@ -66,9 +66,8 @@ impl Backend for Replicas {
     fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()> {
         if let Some(first) = self.ranks.first_mut() {
             let data = first.get_mut().unwrap_or_else(PoisonError::into_inner);
-            trainer.model.parameters.clone_from(&data.model.parameters);
-            trainer.moments.clone_from(&data.moments);
-            trainer.step = data.course.step;
+            let (step, [parameters, m, v]) = data.state();
+            trainer.restore(step, &parameters, &Moments { m, v });
         }
         Ok(())
     }

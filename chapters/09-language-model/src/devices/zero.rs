@@ -8,10 +8,11 @@ use crate::{
     count::Bytes,
     train::{
         Settings, Step,
-        adamw::{self, Moments},
+        adamw::{self, Moments, inside},
         clip,
     },
 };
+use engine::tensor::Place;
 use multi_gpu::{Communicator, Rank, rank::part_of};
 use std::ops::Range;
 
@@ -27,19 +28,6 @@ pub struct Zero {
     /// The tensors of the part, numbered from its beginning.
     tensors: Vec<(Range<usize>, bool)>,
     gradient: Vec<f32>,
-    parts: Vec<f32>,
-}
-
-/// The parts of the tensors that lie in `own`, numbered from its beginning.
-pub fn inside(tensors: Vec<(Range<usize>, bool)>, own: &Range<usize>) -> Vec<(Range<usize>, bool)> {
-    let part = |range: Range<usize>| {
-        range.start.max(own.start) - own.start..range.end.min(own.end) - own.start
-    };
-    let parts = tensors.into_iter().filter_map(|(range, shrinks)| {
-        let meets = range.start < own.end && own.start < range.end;
-        meets.then(|| (part(range), shrinks))
-    });
-    parts.collect()
 }
 
 impl Zero {
@@ -57,10 +45,9 @@ impl Zero {
         Ok(Self {
             course: Course::new(&model.config, settings, stream, 0)?,
             portion: Portion::new(&model, &settings, (rank, ranks), 1)?,
-            tensors: inside(adamw::tensors(&model.layout, &model.config), &own),
+            tensors: inside(&adamw::tensors(&model.layout, &model.config), &own),
             moments: Moments::zeros(own.len()),
-            gradient: vec![0.0; model.layout.len],
-            parts: Vec::new(),
+            gradient: Vec::new(),
             own,
             model,
         })
@@ -70,12 +57,13 @@ impl Zero {
 impl Split for Zero {
     fn step(&mut self, stream: &[u32], comm: &mut dyn Communicator) -> Result<Step> {
         self.course.draw(stream)?;
-        let (model, course) = (&self.model, &self.course);
         // ANCHOR: step
-        let loss = self.portion.gradient(model, course, &mut self.gradient)?;
+        let loss = self.portion.gradient(&self.course)? as f32;
+        let engine = &mut self.portion.transformer.step;
+        self.gradient = engine.to_file(Place::Gradient);
         comm.reduce_scatter(&mut self.gradient)?; // only `own` is summed up
         let own = &self.gradient[self.own.clone()];
-        let norm = clip::norm(own, &mut self.parts, 1);
+        let norm = clip::norm(own);
         let mut sums = [loss, (norm * norm) as f32];
         comm.all_reduce(&mut sums)?; // the norm is that of all parts
         let [loss, squares] = sums.map(f64::from);
@@ -84,12 +72,12 @@ impl Split for Zero {
             &self.course.settings.rule,
             (step.step, step.lr, clip),
             &mut self.model.parameters[self.own.clone()],
-            &mut self.moments,
+            self.moments.slices(),
             own,
             &self.tensors,
-            1,
         );
         comm.all_gather(&mut self.model.parameters)?;
+        engine.from_file(Place::Params, &self.model.parameters);
         // ANCHOR_END: step
         Ok(step)
     }
@@ -104,7 +92,7 @@ impl Split for Zero {
             parameters: size_of_val(&self.model.parameters[..]) as u64,
             gradient: size_of_val(&self.gradient[..]) as u64,
             moments: moments as u64,
-            activations: self.portion.bytes(),
+            activations: self.portion.transformer.bytes() as u64,
             group: 0,
         }
     }

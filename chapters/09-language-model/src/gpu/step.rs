@@ -1,7 +1,7 @@
 //! A training step that never leaves the device: the CPU draws the batch, launches 34 kernels a layer and 13 more, and reads the
 //! losses and the sums for the gradient's norm.
 //!
-//! The passes are those of [`crate::passes`], for the whole batch at once: a group of rows would leave most of a GPU's threads
+//! The passes are those of [`crate::transformer`], for the whole batch at once: a group of rows would leave most of a GPU's threads
 //! idle, and each group would pay for its launches.
 
 use super::{kernels::Kernels, tensors::Tensors};
@@ -11,7 +11,10 @@ use crate::{
     devices::course::Course,
     layers::rotary::Rotary,
     layout::Block,
-    train::{self, Backend, Trainer, adamw::Factors},
+    train::{
+        self, Backend, Trainer,
+        adamw::{Factors, Moments},
+    },
 };
 use cpu_gpu::gpu::{Arg, Buffer, Gpu, read_all, write_all};
 use matmul::Shape;
@@ -94,13 +97,13 @@ impl<'g> Step<'g> {
     /// # Errors
     /// As [`Course::new`]; what the device or its compiler says.
     pub fn new(gpu: &'g dyn Gpu, trainer: &Trainer, stream: &[u32]) -> Result<Self> {
-        let (config, settings) = (trainer.model.config, trainer.settings);
+        let (config, settings) = (trainer.config, trainer.settings);
         let Config { vocabulary, width, hidden, heads, layers, .. } = config;
         let course = Course::new(&config, settings, stream, trainer.step)?;
         let rows = course.rows();
         // The widest rows that a kernel counts in 32 bits.
         length(rows.saturating_mul(vocabulary.max(3 * width).max(2 * hidden)))?;
-        let layout = trainer.model.layout.clone();
+        let layout = Layout::new(&config);
         let tensors = Tensors::new(&layout, &config);
         let of = |count: usize| gpu.alloc(4 * count);
         let kept = || {
@@ -157,8 +160,8 @@ impl<'g> Step<'g> {
             last: of(rows * width)?,
             work,
         };
-        let moments = &trainer.moments;
-        let values = [&trainer.model.parameters, &moments.m, &moments.v];
+        let (model, moments) = (trainer.model(), trainer.moments());
+        let values = [&model.parameters, &moments.m, &moments.v];
         for (buffer, values) in step.learned.iter().zip(values) {
             write_all(gpu, buffer, &step.tensors.spread(values))?;
         }
@@ -447,12 +450,13 @@ impl Backend for Step<'_> {
     }
 
     fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()> {
-        let moments = &mut trainer.moments;
-        let values = [&mut trainer.model.parameters, &mut moments.m, &mut moments.v];
-        for (buffer, values) in self.learned.iter().zip(values) {
+        let (mut parameters, mut moments) =
+            (vec![0.0; self.layout.len], Moments::zeros(self.layout.len));
+        let [m, v] = moments.slices();
+        for (buffer, values) in self.learned.iter().zip([&mut parameters[..], m, v]) {
             self.tensors.gather(&read_all(self.gpu, buffer, self.tensors.len)?, values);
         }
-        trainer.step = self.course.step;
+        trainer.restore(self.course.step, &parameters, &moments);
         Ok(())
     }
 }

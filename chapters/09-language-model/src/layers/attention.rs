@@ -1,15 +1,19 @@
-//! Causal attention of all heads of all sequences, each a task of its own.
+//! Causal attention of all heads of all sequences, each by itself.
 //!
-//! A task copies its head's queries, keys and values out of the rows, turns queries and keys to their positions on the way,
-//! and attends in tiles ([`crate::attention::tiled`]): what it works on lies together and fits a second-level cache.
+//! Heads lie side by side in the rows. A head's queries, keys and values are copied out of them, turned to their positions on
+//! the way, and attend in tiles ([`crate::attention::tiled`]): what is worked on lies together and fits a second-level cache.
 
 use crate::{
-    Error, Result,
+    Result,
     attention::{causal::Head, tiled},
-    blocks::{self, Block, Grid},
     layers::rotary::Rotary,
 };
-use std::sync::Mutex;
+use engine::{
+    ops::{Backward, Op},
+    record::Recorder,
+    tensor::Tensor,
+};
+use std::{cell::Cell, sync::Arc};
 
 /// The shape of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,28 +26,107 @@ pub struct Shape {
     pub size: usize,
 }
 
+/// What is cut out of rows: queries, keys and values, or results.
+const QKV: usize = 3;
+const RESULTS: usize = 1;
+
 impl Shape {
     /// Values of a row of results; a row of queries, keys and values has three times as many.
     fn width(&self) -> usize {
         self.heads * self.size
     }
 
-    /// A task's sequence and head.
-    fn of(&self, task: usize) -> (usize, usize) {
-        (task / self.heads, task % self.heads)
-    }
-
-    /// Copies column `col` of a sequence's rows of `width` values to `to`, [tokens, size].
-    fn gather(&self, to: &mut [f32], rows: &[f32], width: usize, (sequence, col): (usize, usize)) {
-        let rows = rows[sequence * self.tokens * width..].chunks_exact(width);
-        for (to, row) in to.chunks_exact_mut(self.size).zip(rows) {
-            to.copy_from_slice(&row[col..col + self.size]);
-        }
-    }
-
     /// Values of a head: [tokens, size].
     fn values(&self) -> usize {
         self.tokens * self.size
+    }
+
+    /// Copies heads, the first of them number `first` of all sequences' heads, out of rows: each to [parts, tokens, size].
+    fn split(&self, to: &mut [f32], rows: &[f32], first: usize, parts: usize) {
+        let Self { tokens, heads, size } = *self;
+        let width = parts * self.width();
+        for (at, to) in to.chunks_exact_mut(parts * self.values()).enumerate() {
+            let (sequence, head) = ((first + at) / heads, (first + at) % heads);
+            let rows = rows[sequence * tokens * width..].chunks_exact(width);
+            for (part, to) in to.chunks_exact_mut(self.values()).enumerate() {
+                let col = part * self.width() + head * size;
+                for (to, row) in to.chunks_exact_mut(size).zip(rows.clone()) {
+                    to.copy_from_slice(&row[col..col + size]);
+                }
+            }
+        }
+    }
+
+    /// Puts rows, the first of them number `first` of all, together out of all heads.
+    fn join(&self, to: &mut [f32], heads: &[f32], first: usize, parts: usize) {
+        let values = self.values();
+        for (row, to) in to.chunks_exact_mut(parts * self.width()).enumerate() {
+            let (sequence, at) = ((first + row) / self.tokens, (first + row) % self.tokens);
+            for (place, to) in to.chunks_exact_mut(self.size).enumerate() {
+                let (part, head) = (place / self.heads, sequence * self.heads + place % self.heads);
+                let from = (head * parts + part) * values + at * self.size;
+                to.copy_from_slice(&heads[from..from + self.size]);
+            }
+        }
+    }
+
+    // ANCHOR: forward
+    /// Cuts heads out of rows and turns queries and keys to their positions.
+    fn turned(&self, to: &mut [f32], qkv: &[f32], first: usize, rotary: &Rotary) {
+        self.split(to, qkv, first, QKV);
+        for head in to.chunks_exact_mut(QKV * self.values()) {
+            let both = head[..2 * self.values()].chunks_exact_mut(self.size);
+            for (row, values) in both.enumerate() {
+                rotary.forward(values, row % self.tokens);
+            }
+        }
+    }
+
+    /// The results of heads, and the logarithms for the backward pass.
+    fn attend(&self, out: &mut [f32], log: &mut [f32], heads: &[f32]) -> Result<()> {
+        let to = out.chunks_exact_mut(self.values()).zip(log.chunks_exact_mut(self.tokens));
+        scratch(tiled::FORWARD_SPACE, |space| {
+            for (head, (out, log)) in heads.chunks_exact(QKV * self.values()).zip(to) {
+                tiled::forward(out, log, self.head(head), space)?;
+            }
+            Ok(())
+        })
+    }
+    // ANCHOR_END: forward
+
+    /// The derivatives of heads, from those of their results; `out` and `log` are what [`Shape::attend`] left.
+    fn attend_backward(
+        &self,
+        d: &mut [f32],
+        heads: &[f32],
+        [dout, out, log]: [&[f32]; 3],
+    ) -> Result<()> {
+        let values = self.values();
+        let left = dout.chunks_exact(values).zip(out.chunks_exact(values));
+        let left = left.zip(log.chunks_exact(self.tokens));
+        let heads = heads.chunks_exact(QKV * values).zip(d.chunks_exact_mut(QKV * values));
+        scratch(tiled::backward_space(self.tokens), |space| {
+            for ((head, d), ((dout, out), log)) in heads.zip(left) {
+                let (dq, rest) = d.split_at_mut(values);
+                let (dk, dv) = rest.split_at_mut(values);
+                tiled::backward([dq, dk, dv], (dout, out, log), self.head(head), space)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Puts rows together out of heads' derivatives and turns those of queries and keys back.
+    fn turned_back(&self, to: &mut [f32], heads: &[f32], first: usize, rotary: &Rotary) {
+        self.join(to, heads, first, QKV);
+        for (row, to) in to.chunks_exact_mut(QKV * self.width()).enumerate() {
+            rotary.backward(&mut to[..2 * self.width()], (first + row) % self.tokens);
+        }
+    }
+
+    fn head<'a>(&self, values: &'a [f32]) -> Head<'a> {
+        let (q, rest) = values.split_at(self.values());
+        let (k, v) = rest.split_at(self.values());
+        Head { q, k, v, size: self.size }
     }
 }
 
@@ -51,107 +134,116 @@ impl Shape {
 /// queries, keys and values.
 ///
 /// # Errors
-/// [`Error::Product`] if the lengths do not fit the shape.
+/// [`crate::Error::Product`] if the lengths do not fit the shape.
 pub fn forward(
     out: &mut [f32],
     log: &mut [f32],
     qkv: &[f32],
     (rotary, shape): (&Rotary, Shape),
-    threads: usize,
 ) -> Result<()> {
-    let Shape { tokens, heads, size } = shape;
-    let (values, width) = (shape.values(), shape.width());
-    let grids = [Grid::blocks(out, tokens, size, heads), Grid::pieces(log, tokens)];
-    each(threads, grids, 4 * values + tiled::FORWARD_SPACE, |task, [mut to, mut log], space| {
-        // ANCHOR: forward
-        let (sequence, head) = shape.of(task);
-        let [q, k, v, out, space] = cut(space, [values; 4]);
-        for (part, to) in [&mut *q, &mut *k, &mut *v].into_iter().enumerate() {
-            shape.gather(to, qkv, 3 * width, (sequence, part * width + head * size));
-        }
-        // ANCHOR_END: forward
-        for (position, row) in q.chunks_exact_mut(size).chain(k.chunks_exact_mut(size)).enumerate()
-        {
-            rotary.forward(row, position % tokens);
-        }
-        // ANCHOR: forward
-        tiled::forward(out, log.values(), Head { q, k, v, size }, space)?;
-        for (i, row) in out.chunks_exact(size).enumerate() {
-            to.row(i, 0).copy_from_slice(row);
-        }
-        Ok(())
-        // ANCHOR_END: forward
-    })
+    let (mut heads, mut mixed) = (vec![0.0; qkv.len()], vec![0.0; out.len()]);
+    shape.turned(&mut heads, qkv, 0, rotary);
+    shape.attend(&mut mixed, log, &heads)?;
+    shape.join(out, &mixed, 0, RESULTS);
+    Ok(())
 }
 
 /// The rows of queries, keys and values become their own derivatives, from those of the results. `out` and `log` are what
 /// [`forward`] left.
 ///
 /// # Errors
-/// [`Error::Product`] if the lengths do not fit the shape.
+/// [`crate::Error::Product`] if the lengths do not fit the shape.
 pub fn backward(
     qkv: &mut [f32],
     (dout, out, log): (&[f32], &[f32], &[f32]),
     (rotary, shape): (&Rotary, Shape),
-    threads: usize,
 ) -> Result<()> {
-    let Shape { tokens, heads, size } = shape;
-    let (values, width) = (shape.values(), shape.width());
-    let space = 8 * values + tiled::backward_space(tokens);
-    let grids = [Grid::triples(qkv, tokens, size, heads)];
-    each(threads, grids, space, |task, [mut qkv], space| {
-        let (sequence, head) = shape.of(task);
-        let [q, k, v, o, dq, dk, dv, space] = cut(space, [values; 7]);
-        let (d_o, space) = space.split_at_mut(values);
-        for (part, to) in [&mut *q, &mut *k, &mut *v].into_iter().enumerate() {
-            for (position, to) in to.chunks_exact_mut(size).enumerate() {
-                to.copy_from_slice(qkv.row(position, part));
-                if part < 2 {
-                    rotary.forward(to, position);
-                }
-            }
-        }
-        shape.gather(o, out, width, (sequence, head * size));
-        shape.gather(d_o, dout, width, (sequence, head * size));
-        let log = &log[task * tokens..(task + 1) * tokens];
-        let d = [&mut *dq, &mut *dk, &mut *dv];
-        tiled::backward(d, (d_o, o, log), Head { q, k, v, size }, space)?;
-        for (part, from) in [dq, dk, dv].into_iter().enumerate() {
-            for (position, from) in from.chunks_exact_mut(size).enumerate() {
-                if part < 2 {
-                    rotary.backward(from, position);
-                }
-                qkv.row(position, part).copy_from_slice(from);
-            }
-        }
-        Ok(())
-    })
-}
-
-/// The space in parts of these lengths, and the rest.
-fn cut<const N: usize, const M: usize>(space: &mut [f32], lengths: [usize; N]) -> [&mut [f32]; M] {
-    assert_eq!(M, N + 1, "as many parts as lengths, and the rest");
-    let mut rest = space;
-    std::array::from_fn(|i| {
-        let all = std::mem::take(&mut rest);
-        let (part, behind) = all.split_at_mut(lengths.get(i).copied().unwrap_or(all.len()));
-        rest = behind;
-        part
-    })
-}
-
-/// [`blocks::each`] with space for each thread, and an error if there was one.
-fn each<const N: usize>(
-    threads: usize,
-    grids: [Grid; N],
-    space: usize,
-    work: impl Fn(usize, [Block; N], &mut [f32]) -> Result<()> + Sync,
-) -> Result<()> {
-    let failed: Mutex<Option<Error>> = Mutex::new(None);
-    blocks::each(threads, grids, |task, blocks| {
-        if let Err(error) = blocks::scratch(space, |space| work(task, blocks, space)) {
-            failed.lock().map(|mut failed| *failed = Some(error)).ok();
-        }
+    let (mut heads, mut d) = (vec![0.0; qkv.len()], vec![0.0; qkv.len()]);
+    shape.turned(&mut heads, qkv, 0, rotary);
+    let [dout, out] = [dout, out].map(|rows| {
+        let mut own = vec![0.0; rows.len()];
+        shape.split(&mut own, rows, 0, RESULTS);
+        own
     });
-    failed.into_inner().ok().flatten().map_or(Ok(()), Err)
+    shape.attend_backward(&mut d, &heads, [&dout, &out, log])?;
+    shape.turned_back(qkv, &d, 0, rotary);
+    Ok(())
+}
+
+/// From rows of queries, keys and values to rows of results.
+pub struct CausalAttention {
+    name: String,
+    shape: Shape,
+    rotary: Arc<Rotary>,
+}
+
+/// Why attention fails in no program.
+const FITS: &str = "the shape's lengths fit each other";
+
+impl CausalAttention {
+    /// Of this shape.
+    pub fn new(name: &str, shape: Shape) -> Self {
+        let rotary = Arc::new(Rotary::new(shape.tokens, shape.size));
+        Self { name: name.to_owned(), shape, rotary }
+    }
+}
+
+impl Op for CausalAttention {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        let (shape, rotary, rows) = (self.shape, self.rotary.clone(), x.rows);
+        let (Shape { tokens, heads, .. }, values) = (shape, shape.values());
+        let units = rows / tokens * heads;
+        let flops = 2 * units * (tokens + 1) * values; // two products over what is seen
+        let [qkv, out, log] = [QKV * values, values, tokens].map(|cols| cx.tensor(units, cols));
+        let back = rotary.clone();
+        cx.rows("turn", units, [x.whole()], [qkv.by_rows()], move |first, [x], [qkv]| {
+            shape.turned(qkv, x, first, &rotary);
+        })
+        .costs(6 * qkv.words() / QKV);
+        let writes = [out, log].map(Tensor::by_rows);
+        cx.rows("attend", units, [qkv.by_rows()], writes, move |_, [qkv], [out, log]| {
+            shape.attend(out, log, qkv).expect(FITS);
+        })
+        .costs(flops);
+        let y = cx.tensor(rows, shape.width());
+        cx.rows("join", rows, [out.whole()], [y.by_rows()], move |first, [out], [y]| {
+            shape.join(y, out, first, RESULTS);
+        });
+        let backward = move |cx: &mut Recorder, dy: Tensor| {
+            let (dout, d, dx) = (cx.like(out), cx.like(qkv), cx.like(x));
+            cx.rows("split", units, [dy.whole()], [dout.by_rows()], move |first, [dy], [dout]| {
+                shape.split(dout, dy, first, RESULTS);
+            });
+            let reads = [qkv, dout, out, log].map(Tensor::by_rows);
+            cx.rows("attend", units, reads, [d.by_rows()], move |_, [qkv, rest @ ..], [d]| {
+                shape.attend_backward(d, qkv, rest).expect(FITS);
+            })
+            .costs(5 * flops / 2);
+            cx.rows("turn", rows, [d.whole()], [dx.by_rows()], move |first, [d], [dx]| {
+                shape.turned_back(dx, d, first, &back);
+            })
+            .costs(6 * d.words() / QKV);
+            Some(dx)
+        };
+        (y, Box::new(backward))
+    }
+}
+
+thread_local! {
+    static SPACE: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+}
+
+/// Lends `work` memory of this thread for `len` values, which hold what was left in them. It is allocated once.
+fn scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) -> R {
+    let mut space = SPACE.take();
+    if space.len() < len {
+        space.resize(len, 0.0);
+    }
+    let result = work(&mut space[..len]);
+    SPACE.set(space);
+    result
 }

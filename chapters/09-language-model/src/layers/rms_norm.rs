@@ -6,7 +6,14 @@
 
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
-use crate::product::{dot, triple};
+use engine::{
+    ops::{Backward, Op},
+    params::Params,
+    program::blocks_of,
+    record::Recorder,
+    sums::{dot, triple},
+    tensor::Tensor,
+};
 use lab::vectors::wide;
 
 /// Keeps the division from exploding where a row is all zeros.
@@ -54,3 +61,48 @@ pub fn backward(dx: &mut [f32], dscale: &mut [f32], dy: &[f32], x: &[f32], scale
         // ANCHOR_END: backward
     });
 }
+
+/// A normalisation with a learned scale for each column.
+pub struct RmsNorm {
+    name: String,
+    scale: Tensor,
+}
+
+impl RmsNorm {
+    /// Of rows of `width` numbers.
+    pub fn new(params: &mut Params, name: &str, width: usize) -> Self {
+        Self { name: name.to_owned(), scale: params.constant(name, width, 1.0) }
+    }
+}
+
+// ANCHOR: op
+impl Op for RmsNorm {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        let (scale, y) = (self.scale, cx.like(x));
+        let (rows, reads) = (x.rows, [x.by_rows(), scale.whole()]);
+        cx.rows("norm", rows, reads, [y.by_rows()], |_, [x, w], [y]| {
+            forward(y, x, w);
+        })
+        .costs(4 * x.words());
+        let backward = move |cx: &mut Recorder, dy: Tensor| {
+            let parts = cx.tensor(blocks_of(rows), scale.cols);
+            let (dx, reads) = (cx.like(x), [x, dy].map(Tensor::by_rows));
+            let reads = [reads[0], reads[1], scale.whole()];
+            let to = [dx.by_rows(), parts.part()];
+            cx.rows("norm", rows, reads, to, |_, [x, dy, w], [dx, dw]| {
+                dx.fill(0.0);
+                dw.fill(0.0);
+                backward(dx, dw, dy, x, w);
+            })
+            .costs(11 * x.words());
+            cx.sum(scale.gradient(), parts);
+            Some(dx)
+        };
+        (y, Box::new(backward))
+    }
+}
+// ANCHOR_END: op

@@ -5,6 +5,13 @@
 
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
+use engine::{
+    ops::{Backward, Op},
+    params::Params,
+    program::Epilogue,
+    record::Recorder,
+    tensor::Tensor,
+};
 use lab::vectors::{exp, wide};
 
 /// 1 / (1 + e⁻ˣ).
@@ -45,4 +52,50 @@ pub fn backward(gate_up: &mut [f32], h: &mut [f32], dh: &[f32], hidden: usize) {
             // ANCHOR_END: backward
         }
     });
+}
+
+/// The hidden units and the product that leads back to the rows' width.
+pub struct SwiGlu {
+    name: String,
+    down: Tensor,
+}
+
+impl SwiGlu {
+    /// From rows of gate and up, `2·hidden` numbers, to rows of `width`: `shape` is [hidden, width].
+    pub fn new(params: &mut Params, name: &str, shape: [usize; 2]) -> Self {
+        let down = params.uniform(name, shape, 1.0 / (shape[0] as f64).sqrt());
+        Self { name: name.to_owned(), down }
+    }
+}
+
+impl Op for SwiGlu {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        let (down, Tensor { rows: hidden, cols: width, .. }) = (self.down, self.down);
+        let (rows, h, y) = (x.rows, cx.tensor(x.rows, hidden), cx.tensor(x.rows, width));
+        cx.rows("gate", rows, [x.by_rows()], [h.by_rows()], move |_, [x], [h]| {
+            forward(h, x, hidden);
+        })
+        .costs(5 * h.words());
+        let (read, own) = (cx.operand(h), cx.operand(down));
+        cx.product(y, read, own, Epilogue::default());
+        let backward = move |cx: &mut Recorder, dy: Tensor| {
+            let (dy, dh) = (cx.operand_gradient(dy), cx.tensor(rows, hidden));
+            cx.product(dh, dy, own.t(), Epilogue::default());
+            let (dx, h) = (cx.like(x), cx.tensor(rows, hidden));
+            let (reads, writes) = ([x, dh].map(Tensor::by_rows), [dx, h].map(Tensor::by_rows));
+            cx.rows("gate", rows, reads, writes, move |_, [x, dh], [dx, h]| {
+                dx.copy_from_slice(x);
+                backward(dx, h, dh, hidden);
+            })
+            .costs(12 * h.words());
+            let read = cx.operand(h);
+            cx.product(down.gradient(), read.t(), dy, Epilogue::default());
+            Some(dx)
+        };
+        (y, Box::new(backward))
+    }
 }

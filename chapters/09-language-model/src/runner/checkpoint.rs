@@ -94,8 +94,9 @@ pub struct Checkpoint {
 /// # Errors
 /// [`lab::Error::Damaged`] if it can't be written; what was there before is still whole.
 pub fn save(folder: &Path, trainer: &Trainer, log: &Log) -> Result<()> {
-    let Trainer { model, settings, step, moments, .. } = trainer;
-    let header = Header { config: model.config, settings: *settings, step: *step, log };
+    let Trainer { config, settings, step, .. } = *trainer;
+    let (model, moments) = (trainer.model(), trainer.moments());
+    let header = Header { config, settings, step, log };
     let bytes = pack(Kind::Text, &header, [&model.parameters, &moments.m, &moments.v])?;
     Ok(write_whole(&folder.join(CHECKPOINT), &bytes)?)
 }
@@ -152,8 +153,9 @@ impl Checkpoint {
         let parameters = next();
         let moments = Moments { m: next(), v: next() };
         let model = Model { config, layout, parameters, tokenizer: text.tokenizer.digest() };
+        let parameters = model.parameters.clone();
         let mut trainer = Trainer::new(model, settings, &text.training, threads)?;
-        (trainer.step, trainer.moments) = (step, moments);
+        trainer.restore(step, &parameters, &moments);
         Ok((trainer, log))
     }
 }

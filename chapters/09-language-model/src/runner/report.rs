@@ -2,7 +2,7 @@
 
 use crate::{
     Model, Result, Tokenizer,
-    count::Operations,
+    count::{Operations, Parameters},
     generate::{Decoder, Sampling, generate},
     product::Numbers,
     runner::{
@@ -172,13 +172,13 @@ impl<'s> Report<'s> {
         let folder = self.kept.folder.path();
         self.text.tokenizer.save(&folder.join(TOKENIZER))?;
         if trainer.step > 0 {
-            trainer.model.save(&folder.join(MODEL))?; // one that has learned nothing is of no use
+            trainer.model().save(&folder.join(MODEL))?; // one that has learned nothing is of no use
         }
         let about = serde_json::json!({
             "model": "gpt",
-            "config": trainer.model.config,
+            "config": trainer.config,
             "settings": trainer.settings,
-            "parameters": trainer.model.layout.len,
+            "parameters": Parameters::of(&trainer.config).all(),
         });
         Ok(self.kept.derive(journal, about, points, || curves(points))?)
     }
@@ -203,7 +203,7 @@ impl<'s> Report<'s> {
     }
 
     fn rate(&self, trainer: &Trainer, tokens_per_second: f64) -> String {
-        let (config, length) = (&trainer.model.config, trainer.settings.length);
+        let (config, length) = (&trainer.config, trainer.settings.length);
         let flops = Operations::of(config, length).training() * tokens_per_second;
         let rate = Unit::TokensPerSecond.format(tokens_per_second);
         match self.peak {
@@ -215,7 +215,7 @@ impl<'s> Report<'s> {
 
 impl Reporter for Report<'_> {
     fn begin(&mut self, trainer: &Trainer) {
-        let (config, settings) = (&trainer.model.config, &trainer.settings);
+        let (config, settings) = (&trainer.config, &trainer.settings);
         if let Some(note) = &self.text.note {
             self.progress.println(&format!("note: {note}"));
         }
@@ -223,7 +223,7 @@ impl Reporter for Report<'_> {
         self.progress.println(&format!(
             "gpt: {:.2} million parameters ({} layers of {}, {} heads, {} tokens known), context {}, batch {}, {}{} steps, {:.1} million \
              tokens, learning rate {:.1e}, seed {}{}",
-            trainer.model.layout.len as f64 / 1e6,
+            Parameters::of(config).all() as f64 / 1e6,
             config.layers,
             config.width,
             config.heads,
@@ -303,9 +303,9 @@ pub fn fitting(before: (u64, f64), now: (u64, f64), seconds: f64) -> u64 {
 /// The loss on the validation text, and what the model writes.
 pub(crate) fn test(trainer: &Trainer, text: &Text) -> Result<(f64, String)> {
     let length = trainer.settings.length.min(text.validation.len().saturating_sub(1));
-    let sizes = (trainer.settings.batch / trainer.settings.accumulate, length);
-    let loss = validation::loss(&trainer.model, &text.validation, sizes, WINDOWS, 0)?;
-    Ok((loss, sample(&trainer.model, &text.tokenizer)?))
+    let model = trainer.model();
+    let loss = validation::loss(&model, &text.validation, length, WINDOWS, 0)?;
+    Ok((loss, sample(&model, &text.tokenizer)?))
 }
 
 /// What the model writes from nothing, always by the same chance.

@@ -5,16 +5,11 @@
 
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
-use crate::{
-    Config, Layout,
-    blocks::{Grid, each},
-};
+use crate::{Config, Layout};
+use engine::step::Update;
 use lab::vectors::wide;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-
-/// Values of a task.
-const PIECE: usize = 16_384;
 
 /// The rule's constants.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +44,11 @@ impl Moments {
     /// Nothing is known yet.
     pub fn zeros(len: usize) -> Self {
         Self { m: vec![0.0; len], v: vec![0.0; len] }
+    }
+
+    /// Both, to be written.
+    pub fn slices(&mut self) -> [&mut [f32]; 2] {
+        [&mut self.m, &mut self.v]
     }
 }
 
@@ -103,7 +103,7 @@ fn one_pass(f: Factors, [p, m, v]: [&mut [f32]; 3], g: &[f32]) {
 }
 // ANCHOR_END: one_pass
 
-/// A `step`, which is its number (from 1), its learning rate and what the gradient is multiplied with, on up to `threads` threads.
+/// A `step`, which is its number (from 1), its learning rate and what the gradient is multiplied with.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -111,22 +111,38 @@ pub fn update(
     rule: &AdamW,
     step: (u64, f64, f32),
     p: &mut [f32],
-    moments: &mut Moments,
+    [m, v]: [&mut [f32]; 2],
     g: &[f32],
     tensors: &[(Range<usize>, bool)],
-    threads: usize,
 ) {
-    let Moments { m, v } = moments;
     assert!(p.len() == g.len() && m.len() == g.len() && v.len() == g.len(), "four equal lengths");
     for (range, shrinks) in tensors {
-        let factors = Factors::new(rule, step, *shrinks);
-        let g = &g[range.clone()];
-        let grids =
-            [&mut *p, &mut *m, &mut *v].map(|all| Grid::pieces(&mut all[range.clone()], PIECE));
-        each(threads, grids, |task, [mut p, mut m, mut v]| {
-            let (p, m, v) = (p.values(), m.values(), v.values());
-            let g = &g[task * PIECE..][..p.len()];
-            wide!(|| one_pass(factors, [p, m, v], g));
-        });
+        let (factors, g) = (Factors::new(rule, step, *shrinks), &g[range.clone()]);
+        let to = [&mut *p, &mut *m, &mut *v].map(|all| &mut all[range.clone()]);
+        wide!(|| one_pass(factors, to, g));
+    }
+}
+
+/// The parts of the tensors that lie in `own`, numbered from its beginning.
+pub fn inside(tensors: &[(Range<usize>, bool)], own: &Range<usize>) -> Vec<(Range<usize>, bool)> {
+    let part = |range: &Range<usize>| {
+        range.start.max(own.start) - own.start..range.end.min(own.end) - own.start
+    };
+    let meets = |range: &Range<usize>| range.start < own.end && own.start < range.end;
+    let parts = tensors.iter().filter(|(range, _)| meets(range));
+    parts.map(|(range, shrinks)| (part(range), *shrinks)).collect()
+}
+
+impl AdamW {
+    /// The rule for the engine, which hands it the parameters in parts: of these tensors, and whether each shrinks.
+    pub fn update(
+        self,
+        tensors: Vec<(Range<usize>, bool)>,
+    ) -> impl Fn(Update) + Send + Sync + 'static {
+        move |Update { step, rate, clip, first, p, means, g }| {
+            let step = (step as u64, f64::from(rate), clip);
+            let own = inside(&tensors, &(first..first + p.len()));
+            update(&self, step, p, means, g, &own);
+        }
     }
 }

@@ -1,17 +1,12 @@
 //! A training step: draw, forward, backward, clip, update.
 
 use crate::{
-    Error, Model, Result,
-    passes::Passes,
-    train::{
-        adamw::{self, Moments},
-        batches, clip, schedule,
-        settings::Settings,
-    },
+    Config, Error, Layout, Model, Result,
+    train::{adamw::Moments, batches, clip, schedule, settings::Settings},
+    transformer::Transformer,
 };
-use matmul::parallel::available;
+use engine::tensor::Place;
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 
 /// What a step came to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,22 +23,17 @@ pub struct Step {
 
 /// A model that learns, and all that its next step depends on.
 pub struct Trainer {
-    /// The model.
-    pub model: Model,
+    /// The model's sizes.
+    pub config: Config,
     /// What the run was told.
     pub settings: Settings,
     /// Steps taken.
     pub step: u64,
-    /// The optimizer's memory.
-    pub moments: Moments,
-    tensors: Vec<(Range<usize>, bool)>,
-    /// What lies between parameters and gradient.
-    pub passes: Passes,
-    gradient: Vec<f32>,
-    parts: Vec<f32>,
+    /// The model in the engine.
+    pub transformer: Transformer,
+    tokenizer: String,
     tokens: Vec<u32>,
     targets: Vec<u32>,
-    threads: usize,
 }
 
 impl Trainer {
@@ -59,23 +49,16 @@ impl Trainer {
             return Err(Error::TooShort { found: stream.len(), context: settings.length });
         }
         let rows = settings.batch * settings.length;
-        let moments = Moments::zeros(model.layout.len);
+        let most = (settings.batch / settings.accumulate, settings.length);
+        let how = (settings.rule, settings.numbers);
         Ok(Self {
+            transformer: Transformer::new(&model, most, how, threads)?,
+            config: model.config,
+            tokenizer: model.tokenizer,
             settings,
             step: 0,
-            tensors: adamw::tensors(&model.layout, &model.config),
-            passes: {
-                let (batch, pieces) = (settings.batch / settings.accumulate, settings.accumulate);
-                let passes = Passes::new(model.config, batch, settings.length, threads)?;
-                passes.of_pieces(pieces).of_numbers(settings.numbers)
-            },
-            gradient: vec![0.0; model.layout.len],
-            parts: Vec::new(),
             tokens: vec![0; rows],
             targets: vec![0; rows],
-            threads: if threads == 0 { available() } else { threads },
-            moments,
-            model,
         })
     }
 
@@ -84,37 +67,52 @@ impl Trainer {
         self.tokens.len()
     }
 
+    /// The model as it is now.
+    pub fn model(&self) -> Model {
+        let (config, tokenizer) = (self.config, self.tokenizer.clone());
+        let parameters = self.transformer.step.to_file(Place::Params);
+        Model { layout: Layout::new(&config), config, parameters, tokenizer }
+    }
+
+    /// The optimizer's memory.
+    pub fn moments(&self) -> Moments {
+        let [m, v] = [Place::Mean, Place::Square].map(|mean| self.transformer.step.to_file(mean));
+        Moments { m, v }
+    }
+
+    /// Goes on behind so many steps, with these parameters and means.
+    pub fn restore(&mut self, step: u64, parameters: &[f32], moments: &Moments) {
+        let engine = &mut self.transformer.step;
+        let places = [Place::Params, Place::Mean, Place::Square];
+        for (place, values) in places.into_iter().zip([parameters, &moments.m, &moments.v]) {
+            engine.from_file(place, values);
+        }
+        engine.set_updates(step as u32);
+        self.step = step;
+    }
+
     /// The last step's gradient, in the layout of the parameters, before it was clipped.
-    pub fn gradient(&self) -> &[f32] {
-        &self.gradient
+    pub fn gradient(&self) -> Vec<f32> {
+        self.transformer.step.to_file(Place::Gradient)
     }
 
     /// The next step on the stream. Nothing changes if it fails.
     ///
     /// # Errors
     /// [`Error::Diverged`] if the loss or the gradient's norm is no number.
+    // ANCHOR: step
     pub fn step(&mut self, stream: &[u32]) -> Result<Step> {
         let Settings { length, seed, .. } = self.settings;
         batches::draw(stream, (seed, self.step), length, &mut self.tokens, &mut self.targets)?;
-        let (mut loss, rows) = (0.0, self.passes.rows());
-        let pieces = self.tokens.chunks_exact(rows).zip(self.targets.chunks_exact(rows));
-        for (at, piece) in pieces.enumerate() {
-            loss += self.passes.gradient(&self.model, piece, &mut self.gradient, at > 0)?;
-        }
-        let norm = clip::norm(&self.gradient, &mut self.parts, self.threads);
-        let (step, factor) = close(&self.settings, self.step, loss, norm)?;
-        adamw::update(
-            &self.settings.rule,
-            (step.step, step.lr, factor),
-            &mut self.model.parameters,
-            &mut self.moments,
-            &self.gradient,
-            &self.tensors,
-            self.threads,
-        );
+        let transformer = &mut self.transformer;
+        let loss = transformer.gradient(&self.tokens, &self.targets, self.tokens.len())?;
+        let (step, clip) = close(&self.settings, self.step, loss, transformer.step.norm())?;
+        transformer.step.set_clip(clip);
+        transformer.step.update(step.lr as f32);
         self.step = step.step;
         Ok(step)
     }
+    // ANCHOR_END: step
 }
 
 /// The step after `taken` ones, whose batch had this loss and whose gradient this norm, and what the gradient is multiplied

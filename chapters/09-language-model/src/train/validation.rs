@@ -1,16 +1,16 @@
 //! The loss on text that the model does not learn from: windows side by side, so that each token is predicted once.
 
-use crate::{Error, Model, Result, passes::Passes};
+use crate::{Error, Model, Result, transformer::Reader};
 
-/// The mean loss, in nats a token, over up to `most` windows of `length` tokens, evenly spread over the stream and `batch`
-/// at a time, on so many threads (0 for all).
+/// The mean loss, in nats a token, over up to `most` windows of `length` tokens, evenly spread over the stream, on so many
+/// threads (0 for all).
 ///
 /// # Errors
-/// [`Error::TooShort`] if the stream has no window; as [`Passes::loss`].
+/// [`Error::TooShort`] if the stream has no window; as [`Reader::loss`].
 pub fn loss(
     model: &Model,
     stream: &[u32],
-    (batch, length): (usize, usize),
+    length: usize,
     most: usize,
     threads: usize,
 ) -> Result<f64> {
@@ -19,24 +19,10 @@ pub fn loss(
         return Err(Error::TooShort { found: stream.len(), context: length });
     }
     let count = windows.min(most.max(1));
-    let firsts: Vec<usize> = (0..count).map(|i| i * windows / count * length).collect();
-    let (mut sum, mut passes) = (0.0, None);
-    let (mut tokens, mut targets) = (Vec::new(), Vec::new());
-    for firsts in firsts.chunks(batch.max(1)) {
-        tokens.clear();
-        targets.clear();
-        for &first in firsts {
-            tokens.extend_from_slice(&stream[first..first + length]);
-            targets.extend_from_slice(&stream[first + 1..=first + length]);
-        }
-        let fits = |passes: &&mut Passes| passes.rows() == tokens.len();
-        let passes = match passes.as_mut().filter(fits) {
-            Some(passes) => passes,
-            None => {
-                passes.insert(Passes::forward_only(model.config, firsts.len(), length, threads)?)
-            }
-        };
-        sum += passes.loss(model, &tokens, &targets)? * firsts.len() as f64;
-    }
-    Ok(sum / count as f64)
+    let firsts = (0..count).map(|i| i * windows / count * length);
+    let of = |next: usize| {
+        let windows = firsts.clone().map(move |first| first + next..first + next + length);
+        windows.flat_map(|window| stream[window].to_vec()).collect::<Vec<u32>>()
+    };
+    Reader::new(model, length, threads)?.loss(&of(0), &of(1))
 }

@@ -1,5 +1,5 @@
-use language_model::count::{Bytes, Operations, Parameters, cache, near, optimal, scores, six_n_d};
-use language_model::{Config, Layout, passes::Passes};
+use language_model::count::{Operations, Parameters, cache, near, optimal, scores, six_n_d};
+use language_model::{Config, Layout};
 
 const ODD: Config =
     Config { vocabulary: 11, context: 50, width: 12, heads: 3, layers: 2, hidden: 5 };
@@ -11,18 +11,6 @@ fn parameters_are_those_of_the_layout() {
     }
     assert_eq!(Parameters::of(&Config::tiny()).all(), 935_040);
     assert_eq!(Parameters::of(&Config::small()).all(), 5_344_512);
-}
-
-#[test]
-fn activations_are_what_the_passes_reserve() {
-    for (config, batch, tokens) in
-        [(ODD, 3, 50), (ODD, 1, 1), (ODD, 40, 33), (Config::tiny(), 16, 128)]
-    {
-        let bytes = Bytes::of(&config, batch, tokens);
-        let passes = Passes::new(config, batch, tokens, 1).unwrap();
-        assert_eq!(bytes.activations + bytes.group, passes.bytes() as u64, "{config:?}");
-        assert_eq!(bytes.all() - bytes.activations - bytes.group, 4 * bytes.parameters);
-    }
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn every_split_is_equal_to_one_device() {
             for (found, wanted) in ran.losses.iter().zip(&losses) {
                 assert!((found / wanted - 1.0).abs() < 1e-5, "{name}: {found} {wanted}");
             }
-            let wanted = &trainer.model.parameters;
+            let wanted = &trainer.model().parameters;
             for found in &ran.parameters {
                 assert_eq!(*found, ran.parameters[0], "{name}: the ranks differ");
                 let off = error_f32(found, wanted);
@@ -78,7 +78,7 @@ fn one_rank_has_the_bits_of_one_device() {
     let (_, trainer) = alone(ODD, 5);
     let (stream, settings) = (stream(&ODD), settings(&ODD, 5));
     let ran = how::train(How::Data, &model(ODD), settings, &stream, (1, STEPS)).unwrap();
-    assert!(ran.parameters[0] == trainer.model.parameters);
+    assert!(ran.parameters[0] == trainer.model().parameters);
     assert_eq!(ran.traffic[0].bytes_sent, 0);
 }
 
@@ -96,8 +96,8 @@ fn replicas_take_a_trainers_place_and_hand_back() {
     }
     replicas.hand_back(&mut trainer).unwrap();
     assert_eq!(trainer.step, ahead.step);
-    assert!(error_f32(&trainer.model.parameters, &ahead.model.parameters) < 1e-5);
-    assert!(error_f32(&trainer.moments.v, &ahead.moments.v) < 1e-4);
+    assert!(error_f32(&trainer.model().parameters, &ahead.model().parameters) < 1e-5);
+    assert!(error_f32(&trainer.moments().v, &ahead.moments().v) < 1e-4);
     // And the trainer goes on by itself.
     let (found, wanted) = (trainer.step(&stream).unwrap(), ahead.step(&stream).unwrap());
     assert!((found.loss / wanted.loss - 1.0).abs() < 1e-5);

@@ -8,7 +8,6 @@ mod devices;
 mod generate;
 mod gpt_count;
 mod page;
-mod passes;
 mod pytorch;
 mod serve;
 mod talker;
@@ -16,7 +15,6 @@ mod tokenizer;
 
 // Chapter 2's, for tests alone.
 mod attention;
-mod blocks;
 #[allow(dead_code, reason = "chapter 2 uses all of it")]
 #[path = "../../../02-cpu-gpu/tests/compiled/code.rs"]
 mod code;
@@ -29,8 +27,8 @@ mod layers;
 mod layout;
 mod measured;
 mod model;
-mod product;
 mod quantise;
 mod runner;
 mod scaling;
 mod train;
+mod transformer;

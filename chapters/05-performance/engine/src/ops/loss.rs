@@ -1,30 +1,37 @@
 //! Softmax and cross-entropy: the loss of each row, and the gradient of the scores in the same pass.
 
-use crate::{record::Recorder, tensor::Tensor, words::whole};
+use crate::{
+    record::Recorder,
+    state,
+    sums::{largest, replace_and_sum},
+    tensor::Tensor,
+    words::whole,
+};
 use lab::vectors::exp;
 
-/// The gradient of the mean loss, and a row of two sums for each block: of the losses, and of the right answers. `labels` has
-/// a word a row.
+/// The gradient of the batch's mean loss, and a row of two sums for each block: of the losses, and of the right answers.
+/// `labels` has a word a row.
 pub fn record(cx: &mut Recorder, scores: Tensor, labels: Tensor) -> [Tensor; 2] {
     let (rows, cols) = (scores.rows, scores.cols);
-    let (gradient, parts, share) = (cx.like(scores), cx.parts(2), 1.0 / rows as f32);
-    let (reads, writes) =
-        ([scores.by_rows(), labels.by_rows()], [gradient.by_rows(), parts.part()]);
-    cx.rows("loss", rows, reads, writes, move |_, [scores, labels], [gradient, sums]| {
+    let (gradient, parts) = (cx.like(scores), cx.parts(2));
+    let reads = [scores.by_rows(), labels.by_rows(), state::tensor().whole()];
+    let writes = [gradient.by_rows(), parts.part()];
+    cx.rows("loss", rows, reads, writes, move |_, [scores, labels, state], [gradient, sums]| {
+        let share = state[state::SHARE];
         sums.fill(0.0);
         let rows = scores.chunks_exact(cols).zip(gradient.chunks_exact_mut(cols));
         for ((scores, gradient), label) in rows.zip(whole(labels)) {
             let label = *label as usize;
             // ANCHOR: row
-            let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let powers = gradient.iter_mut().zip(scores);
-            powers.for_each(|(power, score)| *power = exp(score - highest));
-            let sum: f32 = gradient.iter().sum();
+            gradient.copy_from_slice(scores);
+            let (highest, sum) = lab::wide!(|| {
+                let highest = largest(scores);
+                let sum = replace_and_sum(gradient, |score| exp(score - highest));
+                gradient.iter_mut().for_each(|power| *power *= share / sum);
+                (highest, sum)
+            });
             sums[0] += sum.ln() - (scores[label] - highest);
             sums[1] += f32::from(u8::from(scores[label] >= highest));
-            for power in &mut *gradient {
-                *power *= share / sum;
-            }
             gradient[label] -= share;
             // ANCHOR_END: row
         }

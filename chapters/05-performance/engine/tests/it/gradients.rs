@@ -6,8 +6,8 @@ use engine::{
     model::Model,
     ops::{
         Op, attention::Attention, batch_norm::BatchNorm, conv::Conv, dense::Dense, gru::Gru,
-        mean::Mean, norm::Norm, patches::Patches, pool::ReluPool, position::Position, relu::Relu,
-        residual::Residual,
+        linear::Linear, mean::Mean, norm::Norm, patches::Patches, pool::ReluPool,
+        position::Position, relu::Relu, residual::Residual,
     },
     params::Params,
     philox::Dropout,
@@ -108,6 +108,23 @@ fn dense_relu_dropout_and_shared_weights() {
         let y = d.relu_dense("two", &kept);
         let y = d.relu_dense("two", &y);
         d.dense("three", &y)
+    });
+}
+
+#[test]
+fn linear_layers_and_tied_ones() {
+    let net = model(24, |p| {
+        let turned = p.uniform("turned", [24, 24], 0.2);
+        vec![
+            Box::new(Linear::tied("first", turned)),
+            Box::new(Linear::new(p, "own", [24, 24])),
+            Box::new(Linear::tied("last", turned)),
+            Box::new(Linear::new(p, "scores", [24, 10])),
+        ]
+    });
+    check(net, |d, x| {
+        let x = d.turned("turned", x);
+        d.linear("scores", &d.turned("turned", &d.linear("own", &x)))
     });
 }
 

@@ -141,6 +141,32 @@ fn models_learn_and_predict_what_they_learned() {
     }
 }
 
+/// Of models whose images do not see each other.
+#[test]
+fn gradients_of_pieces_add_up_to_that_of_the_batch() {
+    let alone = |at: &usize| [0, 5, 6, 7].contains(at);
+    for at in (0..models().len()).filter(alone) {
+        let mut step = step_of(models().remove(at), 2);
+        let wanted = gradient(&mut step, Numbers::F32);
+        let [losses, right] = step.metrics(BATCH, Numbers::F32);
+        let length = wanted.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+        assert!((step.norm() / length - 1.0).abs() < 1e-6, "{at}");
+        let (images, labels) = step.batch(BATCH);
+        let (images, labels) = (images.to_vec(), labels.to_vec());
+        let mut sums = [0.0; 2];
+        for piece in [0..20, 20..40, 40..48] {
+            let (to, truth) = step.batch(piece.len());
+            to.copy_from_slice(&images[piece.start * 784..piece.end * 784]);
+            truth.copy_from_slice(&labels[piece.clone()]);
+            let [loss, count] = step.piece(piece.len(), Numbers::F32, [piece.start, BATCH]);
+            sums = [sums[0] + loss, sums[1] + count];
+        }
+        assert!((sums[0] / losses - 1.0).abs() < 1e-5 && sums[1].to_bits() == right.to_bits());
+        let error = error(step.all(Place::Gradient), &wanted);
+        assert!(error < 1e-6, "{at}: {error}");
+    }
+}
+
 #[test]
 fn a_batch_of_one_and_an_odd_one_are_part_of_the_whole() {
     for (model, other) in models().into_iter().zip(models()) {

@@ -8,3 +8,4 @@ mod laws;
 mod panel;
 mod plan;
 mod steps;
+mod sums;

@@ -8,7 +8,7 @@ use engine::{
     record::Pass,
 };
 
-const PASS: Pass = Pass { rows: BATCH, training: true, numbers: Numbers::F32 };
+const PASS: Pass = Pass { rows: BATCH, training: true, numbers: Numbers::F32, adds: false };
 
 fn of<R>(model: Model, work: impl FnOnce(&engine::cpu::Loaded) -> R) -> R {
     let mut step = step_of(model, 2);

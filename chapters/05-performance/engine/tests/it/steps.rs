@@ -3,7 +3,7 @@
 use engine::{
     cpu::Ways,
     model::{self, Model},
-    ops::dense::Dense,
+    ops::{dense::Dense, linear::Linear, relu::Relu},
     program::Numbers,
     step::{Step, adam},
     tensor::Place,
@@ -38,6 +38,18 @@ pub fn tokens() -> Model {
     })
 }
 
+/// Layers without a bias, one of them with weights that are turned.
+fn linear_layers() -> Model {
+    Model::new(3, 784, |p| {
+        let turned = p.uniform("turned", [32, 784], 0.05);
+        vec![
+            Box::new(Linear::tied("turned", turned)),
+            Box::new(Relu),
+            Box::new(Linear::new(p, "scores", [32, 10])),
+        ]
+    })
+}
+
 pub fn models() -> Vec<Model> {
     vec![
         model::linear(3),
@@ -47,6 +59,7 @@ pub fn models() -> Vec<Model> {
         model::resnet(3),
         model::rnn(3),
         model::transformer(3),
+        linear_layers(),
     ]
 }
 

@@ -132,7 +132,7 @@ pub fn equality(r: &mut Recorder, config: Config) -> Result<()> {
             r.note_at(APART.at(list));
             let start = Model::new(config, 1)?;
             let ran = how::train(how, &start, settings, &text, (ranks, STEPS))?;
-            r.one(APART.at(list), error_f32(&ran.parameters[0], &trainer.model.parameters));
+            r.one(APART.at(list), error_f32(&ran.parameters[0], &trainer.model().parameters));
             r.one(LOSSES.at(list), apart(&ran.losses, &losses));
         }
     }
@@ -142,7 +142,7 @@ pub fn equality(r: &mut Recorder, config: Config) -> Result<()> {
     let ran = (0..STEPS).map(|_| Ok(replicas.step(&text)?.loss)).collect::<Result<Vec<_>>>()?;
     replicas.hand_back(&mut again)?;
     let list: ParamList = &[("how", &"replicas"), ("ranks", &2)];
-    r.one(APART.at(list), error_f32(&again.model.parameters, &trainer.model.parameters));
+    r.one(APART.at(list), error_f32(&again.model().parameters, &trainer.model().parameters));
     r.one(LOSSES.at(list), apart(&ran, &losses));
     Ok(())
 }

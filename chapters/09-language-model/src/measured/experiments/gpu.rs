@@ -105,9 +105,9 @@ pub fn step(
     let mut device = Step::new(gpu, &cores, &case.stream)?;
     cores.step(&case.stream)?;
     device.step(&case.stream)?;
-    r.one(ERROR.at(list), error_f32(&device.gradient()?, cores.gradient()));
+    r.one(ERROR.at(list), error_f32(&device.gradient()?, &cores.gradient()));
     let tokens = cores.tokens() as f64;
-    let operations = Operations::of(&cores.model.config, cores.settings.length).training();
+    let operations = Operations::of(&cores.config, cores.settings.length).training();
     let version = RefCell::new(String::new());
     let mut race = Race::new();
     race.add("cores", || Ok(cores.step(&case.stream).map(drop)?));
@@ -140,7 +140,7 @@ pub fn step(
     }
     r.keep()?;
     let (kind, options) = COMPILED;
-    if cores.model.config == Config::small() {
+    if cores.config == Config::small() {
         match theirs(twin, case, 20, options) {
             Ok((seconds, version)) => {
                 let rate = seconds.map(|seconds| tokens / seconds);

@@ -134,8 +134,7 @@ impl Job {
     /// The model's.
     pub fn test(&self, model: &Model, text: &Text) -> Result<f64> {
         let length = self.config.context;
-        let shape = ((STEP / length).max(1), length);
-        let nats = validation::loss(model, &text.validation, shape, TESTED / length, 0)?;
+        let nats = validation::loss(model, &text.validation, length, TESTED / length, 0)?;
         Ok(text.bits_per_byte(nats))
     }
 
@@ -145,7 +144,7 @@ impl Job {
         for _ in 0..self.steps {
             trainer.step(&text.training)?;
         }
-        self.test(&trainer.model, text)
+        self.test(&trainer.model(), text)
     }
 }
 
@@ -164,7 +163,7 @@ pub fn learning(r: &mut Recorder, text: &Text, job: &Job) -> Result<()> {
             let tokens = trainer.step * trainer.tokens() as u64;
             let list: ParamList = &[("size", &"tiny"), ("tokens", &tokens)];
             r.note_at(LEARNING.at(list));
-            r.one(LEARNING.at(list), job.test(&trainer.model, text)?);
+            r.one(LEARNING.at(list), job.test(&trainer.model(), text)?);
         }
     }
     Ok(())

@@ -331,7 +331,7 @@ impl Twins {
                 let bytes = bytes.map_err(|error| lab::Error::io(&job.gradient, error))?;
                 let (values, _) = bytes.as_chunks::<4>();
                 let theirs: Vec<f32> = values.iter().map(|v| f32::from_le_bytes(*v)).collect();
-                gradient = error_f32(trainer.gradient(), &theirs);
+                gradient = error_f32(&trainer.gradient(), &theirs);
             }
         }
         Ok(Self { ours, theirs: answer.losses, gradient })

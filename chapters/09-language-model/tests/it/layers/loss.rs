@@ -1,6 +1,6 @@
 use backprop::{check::error_f32, softmax};
 use lab::random::numbers;
-use language_model::layers::loss::{backward, forward};
+use language_model::layers::loss::backward;
 
 #[test]
 fn equals_chapter_threes_softmax() {
@@ -9,14 +9,11 @@ fn equals_chapter_threes_softmax() {
         let targets: Vec<u32> = (0..rows).map(|row| (row * 5 % vocabulary) as u32).collect();
         let labels: Vec<u8> = targets.iter().map(|t| *t as u8).collect();
         let (loss, gradient) = softmax::loss_and_gradient(&scores, &labels, vocabulary).unwrap();
-        let (mut found, mut losses) = (scores.clone(), vec![0.0; rows]);
+        let (mut found, mut losses) = (scores, vec![0.0; rows]);
         backward(&mut found, &targets, &mut losses, vocabulary, 1.0 / rows as f32);
         assert!(vocabulary == 1 || error_f32(&found, &gradient) < 1e-5);
         let mean = losses.iter().sum::<f32>() / rows as f32;
         assert!((f64::from(mean) - loss).abs() < 1e-5, "{mean} {loss}");
-        let (mut again, mut scores) = (vec![0.0; rows], scores);
-        forward(&mut scores, &targets, &mut again, vocabulary);
-        assert_eq!(again, losses);
     }
 }
 

@@ -35,7 +35,7 @@ fn goes_on(numbers: Numbers) {
     let (begun, text, log) = begun();
     let stream = &text.training;
     let settings = Settings { numbers, ..begun.settings };
-    let mut whole = Trainer::new(begun.model, settings, stream, 1).unwrap();
+    let mut whole = Trainer::new(begun.model(), settings, stream, 1).unwrap();
     for _ in 0..5 {
         whole.step(stream).unwrap();
     }
@@ -46,8 +46,8 @@ fn goes_on(numbers: Numbers) {
     let (mut resumed, known) = saved.resume(folder.path(), &text, 2).unwrap();
     assert_eq!((resumed.step, resumed.settings, known), (5, whole.settings, log));
     run(&mut resumed, stream, &mut Silent).unwrap();
-    assert_eq!(resumed.model, whole.model);
-    assert_eq!(resumed.moments, whole.moments);
+    assert_eq!(resumed.model(), whole.model());
+    assert_eq!(resumed.moments(), whole.moments());
 }
 
 #[test]

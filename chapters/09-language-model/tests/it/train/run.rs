@@ -44,7 +44,7 @@ fn it_learns_the_same_on_any_number_of_threads_and_after_a_stop() {
             notes.most = 0;
             assert_eq!(run(&mut trainer, &stream(), &mut notes).unwrap(), Flow::Finished);
         }
-        (trainer.model.parameters, notes.steps)
+        (trainer.model().parameters, notes.steps)
     };
     let whole = run(1, 0);
     assert!(whole.1[29].loss < 0.5 * whole.1[0].loss, "{:?}", whole.1);
@@ -70,11 +70,13 @@ fn one_batch_is_learned_by_heart() {
 #[test]
 fn a_run_that_diverges_says_so_and_keeps_its_model() {
     let mut trainer = trainer(100, 1);
-    trainer.model.parameters[0] = f32::INFINITY;
-    let before = trainer.model.parameters.clone();
+    let mut before = trainer.model().parameters;
+    before[0] = f32::INFINITY;
+    let moments = trainer.moments();
+    trainer.restore(0, &before, &moments);
     let error = run(&mut trainer, &stream(), &mut Silent).unwrap_err();
     assert!(matches!(error, Error::Diverged { .. }), "{error}");
-    assert!(before == trainer.model.parameters && trainer.step < 5);
+    assert!(before == trainer.model().parameters && trainer.step < 5);
 }
 
 #[test]

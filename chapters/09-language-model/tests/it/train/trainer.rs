@@ -13,7 +13,7 @@ fn bf16_learns_as_f32_does_on_any_number_of_threads() {
         let mut trainer =
             Trainer::new(Model::new(config, 1).unwrap(), settings, &stream, threads).unwrap();
         let losses: Vec<f64> = (0..30).map(|_| trainer.step(&stream).unwrap().loss).collect();
-        (losses, trainer.model.parameters)
+        (losses, trainer.model().parameters)
     };
     let (wanted, found) = (of(Numbers::F32, 1), of(Numbers::Bf16, 1));
     assert!(wanted.0[29] < 0.8 * wanted.0[0], "{:?}", wanted.0);
@@ -39,8 +39,8 @@ fn a_batch_in_pieces_is_the_batch() {
     for pieces in [2, 3, 6] {
         let (same, parts) = of(pieces).unwrap();
         assert!((same.loss / step.loss - 1.0).abs() < 1e-6, "{pieces}: {same:?} {step:?}");
-        assert!(error_f32(parts.gradient(), whole.gradient()) < 1e-5, "{pieces}");
-        assert!(parts.passes.bytes() < whole.passes.bytes());
+        assert!(error_f32(&parts.gradient(), &whole.gradient()) < 1e-5, "{pieces}");
+        assert!(parts.transformer.bytes() < whole.transformer.bytes());
     }
     for wrong in [0, 4, 7] {
         let said = of(wrong).err().unwrap().to_string();

@@ -37,7 +37,7 @@ fn a_run_is_followed_while_its_steps_double() {
     // Before the first step every token is as likely as any other: 9 bits each.
     let text = own().unwrap();
     let job = Job { config: small(24, 32), lr: 1e-2, steps: 1, seed: 1 };
-    let start = job.test(&job.begin(&text).unwrap().model, &text).unwrap();
+    let start = job.test(&job.begin(&text).unwrap().model(), &text).unwrap();
     let uniform = text.bits_per_byte(9.0 * LN_2);
     assert!((start / uniform - 1.0).abs() < 0.02, "{start} {uniform}");
 }

@@ -9,7 +9,7 @@ fn the_peer_is_told_what_the_trainer_does() {
     let case = Case::new(config, 3, 10);
     let job = case.job(folder.path(), 10, &[]).unwrap();
     assert_eq!(fs::read(&job.batches).unwrap().len(), 10 * 2 * 3 * 8 * 4);
-    assert_eq!(Model::load(&job.model).unwrap(), case.trainer().unwrap().model);
+    assert_eq!(Model::load(&job.model).unwrap(), case.trainer().unwrap().model());
     let mut trainer = case.trainer().unwrap();
     let rates: Vec<f64> = (0..10).map(|_| trainer.step(&case.stream).unwrap().lr).collect();
     assert_eq!(rates, job.rates);

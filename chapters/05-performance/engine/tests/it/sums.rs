@@ -1,5 +1,5 @@
+use engine::sums::{dot, largest, replace_and_sum, triple};
 use lab::{random::numbers, vectors::wide};
-use language_model::product::{dot, largest, replace_and_sum, triple};
 
 #[test]
 fn sums_are_those_of_f64_at_any_length() {

@@ -1,0 +1,259 @@
+//! The model as a list of the engine's operations (chapter 5): the layers of this chapter, the engine's linear layers and
+//! residual paths. Its images are tokens, one to a row; attention alone knows which of them are a sequence.
+
+use crate::{
+    Config, Error, Model, Result,
+    error::count,
+    layers::{
+        attention::{CausalAttention, Shape},
+        embedding::Embedding,
+        rms_norm::RmsNorm,
+        swiglu::SwiGlu,
+    },
+    product::Numbers,
+    train::adamw::{self, AdamW},
+};
+use engine::{
+    cpu::{Cpu, Loaded, Ways},
+    model::Model as Operations,
+    ops::{Op, chain, linear::Linear, loss, residual::Residual},
+    params::{Named, Params},
+    program,
+    record::{Pass, Recorder},
+    step::Step,
+    tensor::{Place, Tensor},
+    words::whole_mut,
+};
+use matmul::parallel::available;
+use std::collections::HashMap;
+
+/// Tokens of a piece: what a layer computes of them stays in a cache until the next one reads it.
+const PIECE: usize = 512;
+
+/// Sequences of so many tokens that go through the model at once, at most.
+pub(crate) fn sequences(tokens: usize) -> usize {
+    (PIECE / tokens).max(1)
+}
+
+// ANCHOR: operations
+/// A transformer's operations on sequences of `tokens`, and what they learn.
+pub fn operations(config: &Config, tokens: usize) -> Operations {
+    let Config { vocabulary, width, heads, layers, hidden, .. } = *config;
+    let shape = Shape { tokens, heads, size: config.head() };
+    Operations::new(0, 1, |p| {
+        let embedding = Embedding::new(p, "embedding", [vocabulary, width]);
+        let table = embedding.table;
+        let mut ops: Vec<Box<dyn Op>> = vec![Box::new(embedding)];
+        for layer in 0..layers {
+            let of = |part| format!("layers.{layer}.{part}");
+            ops.push(Box::new(Residual(vec![
+                Box::new(RmsNorm::new(p, &of("norm1"), width)),
+                Box::new(Linear::new(p, &of("qkv"), [width, 3 * width])),
+                Box::new(CausalAttention::new(&of("attention"), shape)),
+                Box::new(Linear::new(p, &of("out"), [width, width])),
+            ])));
+            ops.push(Box::new(Residual(vec![
+                Box::new(RmsNorm::new(p, &of("norm2"), width)),
+                Box::new(Linear::new(p, &of("gate_up"), [width, 2 * hidden])),
+                Box::new(SwiGlu::new(p, &of("down"), [hidden, width])),
+            ])));
+        }
+        ops.push(Box::new(RmsNorm::new(p, "norm", width)));
+        ops.push(Box::new(Linear::tied("scores", table)));
+        ops
+    })
+}
+// ANCHOR_END: operations
+
+/// Threads, 0 for all.
+fn threads_of(threads: usize) -> usize {
+    if threads == 0 { available() } else { threads }
+}
+
+fn check(config: &Config, tokens: usize) -> Result<()> {
+    config.check()?;
+    if tokens == 0 || tokens > config.context {
+        return Err(Error::Length { found: tokens, context: config.context });
+    }
+    Ok(())
+}
+
+/// A model in training.
+pub struct Transformer {
+    /// The engine's step: the parameters lie in it.
+    pub step: Step,
+    config: Config,
+    numbers: program::Numbers,
+    /// Tokens of a piece.
+    piece: usize,
+}
+
+impl Transformer {
+    /// A model that learns from `sequences` of `tokens` at a time, or fewer if these are enough, on so many threads (0 for
+    /// all). What is multiplied with weights and with derivatives are `numbers`; attention's own products are of f32.
+    ///
+    /// # Errors
+    /// As [`Config::check`]; [`Error::Length`] if the sequences are longer than the model's context.
+    pub fn new(
+        model: &Model,
+        (most, tokens): (usize, usize),
+        (rule, numbers): (AdamW, Numbers),
+        threads: usize,
+    ) -> Result<Self> {
+        check(&model.config, tokens)?;
+        if most == 0 {
+            return Err(Error::Config("a batch needs at least one sequence".to_owned()));
+        }
+        let operations = operations(&model.config, tokens);
+        let shrink = adamw::tensors(&model.layout, &model.config).into_iter();
+        let tensors = operations.params.tensors.iter().zip(shrink);
+        let tensors = tensors.map(|(named, (_, shrinks))| (range(named), shrinks)).collect();
+        let (threads, rule) = (threads_of(threads), rule.update(tensors));
+        let mut step = Step::new(operations, threads, Ways::default(), 0, rule);
+        step.from_file(Place::Params, &model.parameters);
+        let numbers = match numbers {
+            Numbers::F32 => program::Numbers::F32,
+            Numbers::Bf16 => program::Numbers::Bf16,
+        };
+        let piece = sequences(tokens).min(most) * tokens;
+        Ok(Self { step, config: model.config, numbers, piece })
+    }
+
+    /// The gradient of a batch's mean loss, or this part of it, if the whole one has `all` tokens. Returns its part of the
+    /// loss, in nats a token. `tokens` and `targets` are whole sequences.
+    ///
+    /// # Errors
+    /// [`Error::Count`] or [`Error::Token`] if they do not fit each other or the model.
+    // ANCHOR: gradient
+    pub fn gradient(&mut self, tokens: &[u32], targets: &[u32], all: usize) -> Result<f64> {
+        count("targets", targets.len(), tokens.len())?;
+        self.config.check_tokens(tokens)?;
+        self.config.check_tokens(targets)?;
+        let (mut done, mut loss) = (0, 0.0);
+        for (tokens, targets) in tokens.chunks(self.piece).zip(targets.chunks(self.piece)) {
+            let (images, labels) = self.step.batch(tokens.len());
+            whole_mut(images).copy_from_slice(tokens);
+            labels.copy_from_slice(targets);
+            let [sum, _] = self.step.piece(tokens.len(), self.numbers, [done, all]);
+            done += tokens.len();
+            loss += f64::from(sum) / all as f64;
+        }
+        Ok(loss)
+    }
+    // ANCHOR_END: gradient
+
+    /// Bytes of what lies between parameters and gradient, as far as there were steps.
+    pub fn bytes(&self) -> usize {
+        let plans = self.step.passes.values().map(|pass| &pass.plan);
+        4 * plans.map(|plan| plan.arena + plan.scratch).max().unwrap_or(0)
+    }
+}
+
+fn range(named: &Named) -> std::ops::Range<usize> {
+    named.tensor.start..named.tensor.start + named.tensor.words()
+}
+
+/// A model that reads and does not learn: memory for its parameters alone.
+pub struct Reader {
+    operations: Operations,
+    config: Config,
+    cpu: Cpu,
+    programs: HashMap<usize, Loaded>,
+    piece: usize,
+}
+
+impl Reader {
+    /// A model that reads sequences of `tokens`, on so many threads (0 for all).
+    ///
+    /// # Errors
+    /// As [`Transformer::new`].
+    pub fn new(model: &Model, tokens: usize, threads: usize) -> Result<Self> {
+        check(&model.config, tokens)?;
+        let operations = operations(&model.config, tokens);
+        let Params { tensors, .. } = &operations.params;
+        let (mut cpu, mut file) = (Cpu::new(threads_of(threads)), &model.parameters[..]);
+        cpu.allocate(Place::Params, operations.params.words());
+        let all = operations.params.all(Place::Params);
+        tensors.iter().for_each(|named| named.from_file(&mut file, cpu.slice_mut(all)));
+        cpu.allocate(Place::State, engine::state::tensor().words());
+        let (config, piece) = (model.config, sequences(tokens) * tokens);
+        Ok(Self { operations, config, cpu, programs: HashMap::new(), piece })
+    }
+
+    /// Reads tokens with their targets. Hands on the scores of each piece of them; returns the sum of the losses.
+    fn read(
+        &mut self,
+        tokens: &[u32],
+        targets: &[u32],
+        mut each: impl FnMut(&[f32]),
+    ) -> Result<f64> {
+        count("targets", targets.len(), tokens.len())?;
+        self.config.check_tokens(tokens)?;
+        self.config.check_tokens(targets)?;
+        let Self { operations, cpu, programs, piece, .. } = self;
+        let mut loss = 0.0;
+        for (tokens, targets) in tokens.chunks(*piece).zip(targets.chunks(*piece)) {
+            let rows = tokens.len();
+            let both = [Place::Input, Place::Labels];
+            both.into_iter().for_each(|place| cpu.allocate(place, rows));
+            let of = both.map(|place| Tensor::new(place, 0, rows, 1));
+            let [images, labels] = cpu.slices_mut(of).map(whole_mut);
+            images.copy_from_slice(tokens);
+            labels.copy_from_slice(targets);
+            let loaded = programs.entry(rows).or_insert_with(|| {
+                let numbers = program::Numbers::F32;
+                let mut cx = Recorder::new(Pass { rows, training: false, numbers, adds: false });
+                let (scores, _) =
+                    chain(&operations.ops, &mut cx, Tensor { constant: true, ..of[0] });
+                let [_, sums] = cx.of("loss", |cx| loss::record(cx, scores, of[1]));
+                cx.program.outputs.extend([scores, sums]);
+                cpu.load(cx.finish())
+            });
+            cpu.run(loaded);
+            each(&cpu.output(loaded, 0));
+            let losses = cpu.output(loaded, 1).into_iter().step_by(2);
+            loss += losses.map(f64::from).sum::<f64>();
+        }
+        Ok(loss)
+    }
+
+    /// The mean loss of sequences, in nats a token; `targets` has each token's successor.
+    ///
+    /// # Errors
+    /// As [`Transformer::gradient`].
+    pub fn loss(&mut self, tokens: &[u32], targets: &[u32]) -> Result<f64> {
+        Ok(self.read(tokens, targets, |_| {})? / tokens.len() as f64)
+    }
+
+    /// The scores of each token's successor: [tokens, vocabulary].
+    ///
+    /// # Errors
+    /// As [`Transformer::gradient`].
+    pub fn scores(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
+        let mut all = Vec::with_capacity(tokens.len() * self.config.vocabulary);
+        self.read(tokens, tokens, |scores| all.extend_from_slice(scores))?;
+        Ok(all)
+    }
+}
+
+/// What a model says of tokens, with memory that is made for it and dropped.
+impl Model {
+    /// The scores of each token's successor: [tokens, vocabulary]. Softmax makes probabilities of a row.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if there are no tokens or more than the context, [`Error::Token`].
+    pub fn logits(&self, tokens: &[u32]) -> Result<Vec<f32>> {
+        Reader::new(self, tokens.len(), 0)?.scores(tokens)
+    }
+
+    /// The mean loss, in nats a token, of `batch` sequences, one after the other in `tokens`; `targets` has each token's
+    /// successor.
+    ///
+    /// # Errors
+    /// [`Error::Count`] if the tokens are not `batch` sequences, [`Error::Length`], [`Error::Token`].
+    pub fn loss(&self, tokens: &[u32], targets: &[u32], batch: usize) -> Result<f64> {
+        let length = tokens.len() / batch.max(1);
+        count("tokens", tokens.len(), length * batch)?;
+        Reader::new(self, length, 0)?.loss(tokens, targets)
+    }
+}

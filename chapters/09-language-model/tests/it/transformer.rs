@@ -1,0 +1,254 @@
+//! The list of operations against the model in plain loops and its finite differences.
+
+use backprop::check::{differences_by, error};
+use engine::{
+    program::{Entry, ledger},
+    tensor::Place,
+};
+use lab::random::SplitMix64;
+use language_model::{
+    Config, Layout, Model,
+    count::{Operations, Parameters},
+    product::Numbers,
+    reference,
+    train::{Settings, Trainer, adamw::AdamW, batches},
+    transformer::Transformer,
+};
+
+/// A small model whose parameters are far from their quiet beginnings.
+fn model(config: Config) -> Model {
+    let mut model = Model::new(config, 5).unwrap();
+    let mut random = SplitMix64::new(9);
+    for p in &mut model.parameters {
+        *p += 0.3 * random.normal() as f32;
+    }
+    model
+}
+
+/// Tokens and their targets.
+fn batch_of(config: &Config, rows: usize, seed: u64) -> (Vec<u32>, Vec<u32>) {
+    let mut random = SplitMix64::new(seed);
+    let mut row = || (0..rows).map(|_| random.below(config.vocabulary) as u32).collect();
+    (row(), row())
+}
+
+/// A model that learns from so many sequences of a whole context at a time, by the usual rule.
+fn transformer(model: &Model, sequences: usize, threads: usize) -> Transformer {
+    let (most, how) = ((sequences, model.config.context), (AdamW::default(), Numbers::F32));
+    Transformer::new(model, most, how, threads).unwrap()
+}
+
+fn wide(values: &[f32]) -> Vec<f64> {
+    values.iter().map(|v| f64::from(*v)).collect()
+}
+
+const SIZES: [Config; 3] = [
+    Config { vocabulary: 11, context: 9, width: 12, heads: 3, layers: 2, hidden: 5 },
+    Config { vocabulary: 5, context: 3, width: 2, heads: 1, layers: 1, hidden: 1 },
+    Config { vocabulary: 17, context: 20, width: 16, heads: 2, layers: 3, hidden: 24 },
+];
+
+#[test]
+fn scores_are_those_of_the_plain_loops() {
+    for config in SIZES {
+        let model = model(config);
+        for length in [1, config.context] {
+            let (tokens, _) = batch_of(&config, length, 1);
+            let wanted = reference::scores(&config, &wide(&model.parameters), &tokens).concat();
+            let found = model.logits(&tokens).unwrap();
+            assert!(error(&wide(&found), &wanted) < 1e-5, "{config:?}");
+        }
+    }
+}
+
+#[test]
+fn a_later_token_changes_no_earlier_score() {
+    let model = model(SIZES[0]);
+    let (mut tokens, _) = batch_of(&SIZES[0], 9, 1);
+    let before = model.logits(&tokens).unwrap();
+    tokens[6] = (tokens[6] + 1) % 11;
+    let after = model.logits(&tokens).unwrap();
+    assert_eq!(before[..6 * 11], after[..6 * 11]);
+    assert_ne!(before[6 * 11..], after[6 * 11..]);
+}
+
+#[test]
+fn gradients_are_finite_differences_of_the_plain_loops() {
+    for config in SIZES {
+        let (model, sequences) = (model(config), 3);
+        let (tokens, targets) = batch_of(&config, sequences * config.context, 2);
+        let loss = |p: &[f64]| {
+            let pairs = tokens.chunks(config.context).zip(targets.chunks(config.context));
+            let each = pairs.map(|(tokens, targets)| reference::loss(&config, p, tokens, targets));
+            each.sum::<f64>() / sequences as f64
+        };
+        let p = wide(&model.parameters);
+        let mut fast = transformer(&model, sequences, 2);
+        let found = fast.gradient(&tokens, &targets, tokens.len()).unwrap();
+        let gradient = fast.step.to_file(Place::Gradient);
+        assert!((found - loss(&p)).abs() < 1e-5, "{found}");
+        let mut random = SplitMix64::new(7);
+        for (name, range, _) in model.layout.tensors(&config) {
+            // All values of a small tensor; of a large one, some.
+            let some = random.order(range.len()).into_iter().take(40);
+            let at: Vec<usize> = some.map(|i| range.start + i).collect();
+            let values: Vec<f64> = at.iter().map(|&i| p[i]).collect();
+            let wanted = differences_by(1e-5, &values, |values| {
+                let mut moved = p.clone();
+                at.iter().zip(values).for_each(|(&i, value)| moved[i] = *value);
+                loss(&moved)
+            });
+            let found: Vec<f32> = at.iter().map(|&i| gradient[i]).collect();
+            let off = error(&wide(&found), &wanted);
+            assert!(off < 1e-4, "{name} of {config:?}: {off}");
+        }
+    }
+}
+
+#[test]
+fn gradients_stay_those_of_the_plain_loops_for_100_steps() {
+    for (config, batch, length) in [
+        (Config { vocabulary: 7, context: 5, width: 4, heads: 2, layers: 2, hidden: 3 }, 3, 4),
+        (Config { vocabulary: 5, context: 3, width: 6, heads: 1, layers: 1, hidden: 1 }, 1, 3),
+    ] {
+        let stream: Vec<u32> = batch_of(&config, 90, 3).0;
+        let usual = Settings { steps: 100, warmup: 5, lr: 0.02, ..Settings::default() };
+        let settings = Settings { batch, length, ..usual };
+        let mut trainer = Trainer::new(model(config), settings, &stream, 2).unwrap();
+        let (mut tokens, mut targets) = (vec![0; batch * length], vec![0; batch * length]);
+        for step in 0..100 {
+            let p = wide(&trainer.model().parameters);
+            batches::draw(&stream, (0, step), length, &mut tokens, &mut targets).unwrap();
+            let wanted = differences_by(1e-5, &p, |p| {
+                let pairs = tokens.chunks(length).zip(targets.chunks(length));
+                let each = pairs.map(|(x, y)| reference::loss(&config, p, x, y));
+                each.sum::<f64>() / batch as f64
+            });
+            trainer.step(&stream).unwrap();
+            let off = error(&wide(&trainer.gradient()), &wanted);
+            assert!(off < 1e-5, "step {step} of {config:?}: {off}");
+        }
+    }
+}
+
+/// In pieces of three sequences and of two.
+#[test]
+fn the_same_bits_for_any_number_of_threads_and_again_in_the_same_buffers() {
+    let config =
+        Config { vocabulary: 300, context: 140, width: 64, heads: 4, layers: 2, hidden: 96 };
+    let model = model(config);
+    let (tokens, targets) = batch_of(&config, 5 * 140, 3);
+    let run = |threads| {
+        let mut fast = transformer(&model, 5, threads);
+        let mut of = || fast.gradient(&tokens, &targets, tokens.len()).unwrap();
+        let losses = [of(), of()];
+        let gradient = fast.step.to_file(Place::Gradient);
+        fast.step.update(1e-3);
+        (losses, gradient, fast.step.to_file(Place::Params))
+    };
+    let one = run(1);
+    let [first, again] = one.0;
+    assert!(first.to_bits() == again.to_bits());
+    let read = model.loss(&tokens, &targets, 5).unwrap();
+    assert!((first / read - 1.0).abs() < 1e-6, "{first} {read}");
+    for threads in [2, 3, 7] {
+        assert!(run(threads) == one, "{threads} threads");
+    }
+}
+
+#[test]
+fn products_of_bf16_are_near_those_of_f32() {
+    let config = Config { vocabulary: 50, context: 24, width: 32, heads: 2, layers: 2, hidden: 40 };
+    let model = Model::new(config, 5).unwrap();
+    let (tokens, targets) = batch_of(&config, 3 * 24, 3);
+    let [exact, rounded] = [Numbers::F32, Numbers::Bf16].map(|numbers| {
+        let how = (AdamW::default(), numbers);
+        let mut fast = Transformer::new(&model, (3, 24), how, 2).unwrap();
+        fast.gradient(&tokens, &targets, tokens.len()).unwrap();
+        wide(&fast.step.to_file(Place::Gradient))
+    });
+    let off = error(&rounded, &exact);
+    assert!(off > 1e-5 && off < 0.03, "{off}");
+}
+
+/// Tensors lie in the order of the layout and bear its names, so that a file is both.
+#[test]
+fn the_engines_tensors_are_the_layouts() {
+    let model = model(SIZES[0]);
+    let fast = transformer(&model, 1, 1);
+    let engines = fast.step.model.params.tensors.iter();
+    let engines = engines.map(|named| (named.name.clone(), named.tensor.words()));
+    let layouts = Layout::new(&model.config).tensors(&model.config).into_iter();
+    assert!(engines.eq(layouts.map(|(name, range, _)| (name, range.len()))));
+    assert!(fast.step.to_file(Place::Params) == model.parameters);
+}
+
+/// So that a forgotten copy or another pass over the rows fails here.
+#[test]
+fn the_ledger_of_a_step_is_what_its_page_counts() {
+    let config = Config { vocabulary: 40, context: 20, width: 12, heads: 3, layers: 2, hidden: 10 };
+    let Config { vocabulary, width: d, heads, layers, hidden, .. } = config;
+    let (sequences, tokens) = (4, config.context);
+    let (inputs, targets) = batch_of(&config, sequences * tokens, 3);
+    let mut fast = transformer(&model(config), sequences, 1);
+    fast.gradient(&inputs, &targets, inputs.len()).unwrap();
+    let calls = &fast.step.passes.values().next().unwrap().calls;
+    let of = |name: &str| -> Entry {
+        let all = ledger(calls).into_iter().filter(|entry| entry.name == name);
+        let none = Entry { op: String::new(), name: "", calls: 0, flops: 0.0, bytes: 0 };
+        all.fold(none, |sum, entry| Entry {
+            calls: sum.calls + entry.calls,
+            flops: sum.flops + entry.flops,
+            bytes: sum.bytes + entry.bytes,
+            ..sum
+        })
+    };
+    let (rows, norms, blocks) = (sequences * tokens, 2 * layers + 1, 16);
+    // A product of rows with a matrix: itself, and two in the backward pass, with the same three operands.
+    let matrix = |k: usize, n: usize| 3 * (rows * (k + n) + k * n);
+    let layer = [(d, 3 * d), (d, d), (d, 2 * hidden), (hidden, d)].map(|(k, n)| matrix(k, n));
+    let products = layers * layer.iter().sum::<usize>() + matrix(d, vocabulary);
+    let table = vocabulary * d;
+    for (name, count, words) in [
+        ("product", 12 * layers + 3, products),
+        ("norm", 2 * norms, norms * (5 * rows * d + 2 * d + blocks * d)),
+        ("turn", 2 * layers, layers * 2 * rows * 6 * d),
+        ("attend", 2 * layers, layers * rows * (4 * d + heads + 8 * d + heads)),
+        ("join", layers, layers * rows * 2 * d),
+        ("split", layers, layers * rows * 2 * d),
+        ("gate", 2 * layers, layers * rows * (3 * hidden + 6 * hidden)),
+        ("add", 4 * layers, 4 * layers * rows * 3 * d),
+        ("look up", 1, rows + table + rows * d),
+        ("add up", 1, rows + rows * d + table),
+        ("loss", 1, 2 * rows * vocabulary + rows + 8 + 2 * blocks),
+        ("sum", norms, norms * (blocks * d + d)),
+    ] {
+        let found = of(name);
+        assert_eq!((found.calls, found.bytes), (count, 4 * words), "{name}");
+    }
+    assert_eq!(calls.len(), 30 * layers + 9);
+    let counted = Operations::of(&config, tokens);
+    let near = |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 1e-9, "{found}");
+    near(of("product").flops, 3.0 * counted.weights * rows as f64);
+    // Five products in the place of four: scores are computed once more.
+    near(of("attend").flops, 3.5 * counted.attention * rows as f64);
+    assert!(Parameters::of(&config).all() as usize == fast.step.model.params.learned());
+}
+
+/// A batch goes through the model piece by piece: its length costs no memory.
+#[test]
+fn memory_is_that_of_a_piece() {
+    let config = Config::tiny();
+    let of = |sequences: usize| {
+        let (tokens, targets) = batch_of(&config, sequences * config.context, 3);
+        let model = Model::new(config, 1).unwrap();
+        let mut fast = transformer(&model, sequences, 1);
+        fast.gradient(&tokens, &targets, tokens.len()).unwrap();
+        fast.bytes()
+    };
+    let (piece, batch) = (of(4), of(12));
+    let counted = language_model::count::Bytes::of(&config, 4, config.context);
+    let kept = (counted.activations + counted.group) as f64;
+    eprintln!("{piece} {batch} {kept}");
+    assert_eq!(piece, batch);
+}
