@@ -13,7 +13,14 @@ pub const RATE: usize = 3;
 /// The factor before derivatives in f16: chapter 6's loss scale.
 pub const SCALE: usize = 4;
 
+/// Adam's rate for this step, with the corrections of its means: what a GPU's kernel takes.
+pub const AHEAD: usize = 5;
+/// And what keeps its division away from zero.
+pub const EPSILON: usize = 6;
+/// How many there are.
+pub const WORDS: usize = 8;
+
 /// All of them.
 pub fn tensor() -> Tensor {
-    Tensor::new(Place::State, 0, 1, 8)
+    Tensor::new(Place::State, 0, 1, WORDS)
 }

@@ -1,13 +1,19 @@
 //! Softmax and cross-entropy: the loss of each row, and the gradient of the scores in the same pass.
 
-use crate::{record::Recorder, tensor::Tensor, words::whole};
+use crate::{device::Launch, record::Recorder, tensor::Tensor, words::whole};
 use lab::vectors::exp;
+
+/// `loss.cl`.
+const LOSS: &str =
+    concat!(include_str!("../../kernels/rows.h"), include_str!("../../kernels/loss.cl"));
 
 /// The gradient of the mean loss, and a row of two sums for each block: of the losses, and of the right answers. `labels` has
 /// a word a row.
 pub fn record(cx: &mut Recorder, scores: Tensor, labels: Tensor) -> [Tensor; 2] {
     let (rows, cols) = (scores.rows, scores.cols);
     let (gradient, parts, share) = (cx.like(scores), cx.parts(2), 1.0 / rows as f32);
+    let each = cx.block();
+    let launch = Launch::new(LOSS, "loss", [parts.rows, 1], [32, 8]);
     let (reads, writes) =
         ([scores.by_rows(), labels.by_rows()], [gradient.by_rows(), parts.part()]);
     cx.rows("loss", rows, reads, writes, move |_, [scores, labels], [gradient, sums]| {
@@ -29,6 +35,7 @@ pub fn record(cx: &mut Recorder, scores: Tensor, labels: Tensor) -> [Tensor; 2] 
             // ANCHOR_END: row
         }
     })
-    .costs(6 * rows * cols);
+    .costs(6 * rows * cols)
+    .launches(launch.with(&[rows, cols, each]).real(share));
     [gradient, parts]
 }

@@ -1,7 +1,8 @@
 //! `ReLU` alone: where no operation before it has one.
 
 use crate::{
-    ops::{Backward, Op, channels::through_relu},
+    device::Launch,
+    ops::{Backward, EACH, Op, channels::through_relu},
     record::Recorder,
     tensor::Tensor,
 };
@@ -19,13 +20,15 @@ impl Op for Relu {
         cx.rows("relu", units, [x.by_rows()], [y.by_rows()], |_, [x], [y]| {
             lab::wide!(|| y.iter_mut().zip(x).for_each(|(y, x)| *y = x.max(0.0)));
         })
-        .costs(x.words());
+        .costs(x.words())
+        .launches(Launch::each(EACH, "relu", x.words()));
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let dx = cx.like(x);
             let reads = [dy.by_rows(), y.by_rows()];
             cx.rows("relu", units, reads, [dx.by_rows()], |_, [dy, y], [dx]| {
                 lab::wide!(|| through_relu(dy, y, dx));
-            });
+            })
+            .launches(Launch::each(EACH, "relu_backward", x.words()));
             Some(dx)
         };
         (y, Box::new(backward))
