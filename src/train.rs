@@ -43,6 +43,7 @@ Examples:
   cargo run -- train --batch 32            Keras' batch: slower, about as accurate
   cargo run -- train --model cnn           another model, by the recipe that suits it
   cargo run -- train --engine dfdx         the operations of chapter 4's pages (the default takes chapter 5's)
+  cargo run -- train --device opencl-cpu   the kernels of a GPU, tried on the CPU (PoCL)
   cargo run -- train --model gpt --minutes 2
                                            a language model that writes Rust (chapter 9)
   cargo run -- train --model cnn --precision bf16
@@ -65,14 +66,15 @@ pub struct Train {
     /// (optimizer, learning rate, schedule and so on) as defaults [default: the article's mlp]
     #[arg(long)]
     model: Option<Which>,
-    /// Where to compute: auto, cpu or cuda:N; a language model also on opencl-gpu [default: auto]
+    /// Where to compute: auto, cpu, cuda:N, opencl-gpu or opencl-cpu; auto takes an NVIDIA GPU, else one that OpenCL drives, else
+    /// the CPU [default: auto]
     #[arg(long, env = "THROUGHPUT_DEVICE")]
     pub(crate) device: Option<String>,
     /// The number format of the products: f32, amp (f16, with a loss scale) or bf16; weights and sums are f32 in all of them
     /// [default: f32]
     #[arg(long)]
     pub(crate) precision: Option<Precision>,
-    /// What computes the steps on the CPU: fast (chapter 5's engine) or dfdx (chapter 4's operations, readable)
+    /// What computes the steps: fast (chapter 5's engine) or dfdx (chapter 4's operations, readable)
     /// [default: fast]
     #[arg(long)]
     engine: Option<EngineKind>,
@@ -257,8 +259,8 @@ impl Train {
     /// [`Train::run`], for a caller that wants to know what came of it.
     pub fn train(self, data: Option<PathBuf>) -> Result<Outcome> {
         // A process for each GPU: a rank that ends takes no other with it, and NCCL opens their memory to each other.
-        let device = Device::choose(self.device.as_deref(), training::gpus())?;
-        let apart = self.processes || self.replicas.is_some() && device != Device::Cpu;
+        let gpu = || Device::choose(self.device.as_deref(), training::gpus());
+        let apart = self.processes || self.replicas.is_some() && gpu()? != Device::Cpu;
         let launcher = Launcher::choose(text_of, self.replicas, apart)?;
         // Before anything asks for threads, and so starts as many as Rayon likes.
         limits::start_threads(launcher.as_ref().and_then(Launcher::threads))?;
@@ -328,9 +330,23 @@ impl Train {
         Ok(outcome)
     }
 
+    /// Where the settings' engine computes: chapter 5's on any of chapter 2's devices, except for what only a CPU can do so far.
+    fn place(&self, settings: &Settings) -> Result<Device> {
+        let asked = self.device.as_deref();
+        if settings.engine == EngineKind::Plain || self.replicas.is_some() {
+            return Ok(Device::choose(asked, training::gpus())?);
+        }
+        let auto = asked.is_none_or(|name| name.is_empty() || name == "auto");
+        if auto && settings.precision != Precision::F32 {
+            return Ok(Device::Cpu);
+        }
+        let there = cpu_gpu::gpu::devices().found;
+        let names: Vec<&str> = there.iter().map(|about| about.id.as_str()).collect();
+        Ok(Device::among(asked, &names)?)
+    }
+
     /// The run that these options ask for; a new one without `--run` has no folder yet.
     fn config(self, data: Option<PathBuf>, runs: &Path) -> Result<Config> {
-        let device = Device::choose(self.device.as_deref(), training::gpus())?;
         let model = self.model.and_then(|which| match which {
             Which::Digits(model) => Some(model),
             Which::Gpt => None,
@@ -364,6 +380,7 @@ impl Train {
             limit: self.limit.or(base.limit),
         };
         settings.check()?;
+        let device = self.place(&settings)?;
         if let Some(run) = &run {
             can_be_folder(run)?;
         }

@@ -407,7 +407,9 @@ fn crates() -> Vec<String> {
     let chapters = fs::read_dir(root().join("chapters")).unwrap().flatten();
     let chapters = chapters.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut all: Vec<String> = chapters.map(|name| format!("chapters/{name}/src")).collect();
-    all.extend(["chapters/05-performance/engine/src", "tools/bookbinder/src"].map(str::to_owned));
+    let inside = ["engine", "gpu"].map(|name| format!("chapters/05-performance/{name}/src"));
+    all.extend(inside);
+    all.push("tools/bookbinder/src".to_owned());
     all.retain(|folder| root().join(folder).is_dir());
     all.sort();
     all

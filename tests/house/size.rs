@@ -55,7 +55,7 @@ fn place(path: &str) -> (&str, &str) {
     };
     // A crate inside a chapter is like a chapter.
     let inside = match inside {
-        ["cube" | "engine" | "tile", inside @ ..] => inside,
+        ["cube" | "engine" | "gpu" | "tile", inside @ ..] => inside,
         _ => inside,
     };
     let measured = |part: &&str| ["measured", "measured.rs", "runner", "runner.rs"].contains(part);

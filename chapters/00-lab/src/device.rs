@@ -10,6 +10,17 @@ pub enum Device {
     Cpu,
     /// The NVIDIA GPU with this number.
     Cuda(usize),
+    /// The device with this number among the GPUs, or the CPUs, that OpenCL drives.
+    OpenCl(Driven, usize),
+}
+
+/// What OpenCL drives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driven {
+    /// A GPU.
+    Gpu,
+    /// The machine's own processor, for trying a GPU's kernels.
+    Cpu,
 }
 
 impl fmt::Display for Device {
@@ -17,6 +28,10 @@ impl fmt::Display for Device {
         match self {
             Self::Cpu => f.write_str("cpu"),
             Self::Cuda(index) => write!(f, "cuda:{index}"),
+            Self::OpenCl(of, index) => {
+                f.write_str(if *of == Driven::Gpu { "opencl-gpu" } else { "opencl-cpu" })?;
+                if *index > 0 { write!(f, ":{index}") } else { Ok(()) }
+            }
         }
     }
 }
@@ -28,9 +43,17 @@ impl FromStr for Device {
         match text.split_once(':') {
             None if text == "cpu" => Ok(Self::Cpu),
             None if text == "cuda" => Ok(Self::Cuda(0)),
+            None if text == "opencl-gpu" => Ok(Self::OpenCl(Driven::Gpu, 0)),
+            None if text == "opencl-cpu" => Ok(Self::OpenCl(Driven::Cpu, 0)),
             Some(("cuda", index)) if let Ok(index) = index.parse() => Ok(Self::Cuda(index)),
+            Some(("opencl-gpu", index)) if let Ok(index) = index.parse() => {
+                Ok(Self::OpenCl(Driven::Gpu, index))
+            }
+            Some(("opencl-cpu", index)) if let Ok(index) = index.parse() => {
+                Ok(Self::OpenCl(Driven::Cpu, index))
+            }
             _ => Err(crate::Error::message(format!(
-                "`{text}` is not a device; use auto, cpu or cuda:N"
+                "`{text}` is not a device; use auto, cpu, cuda:N, opencl-gpu or opencl-cpu"
             ))),
         }
     }
@@ -47,6 +70,37 @@ impl Device {
         Self::pick(choice, environment.as_deref(), gpus)
     }
 
+    /// [`Device::choose`] among the devices with these names, chapter 2's: `auto` takes the first NVIDIA GPU, else the first GPU that
+    /// OpenCL drives, and the CPU where there is none.
+    ///
+    /// # Errors
+    /// An unknown name, or a device that is not there.
+    pub fn among(choice: Option<&str>, names: &[&str]) -> crate::Result<Self> {
+        let there = |device: &Self| names.contains(&&*device.id());
+        match choice.filter(|name| !name.is_empty()).unwrap_or("auto") {
+            "auto" => {
+                let best = [Self::Cuda(0), Self::OpenCl(Driven::Gpu, 0)];
+                Ok(best.into_iter().find(there).unwrap_or_default())
+            }
+            name => {
+                let device = name.parse()?;
+                if device == Self::Cpu || there(&device) {
+                    return Ok(device);
+                }
+                let all: Vec<&str> = ["auto", "cpu"].iter().chain(names).copied().collect();
+                Err(crate::Error::message(format!(
+                    "this machine has no device {device}; use one of {} with --device, or see `cargo run -- doctor`",
+                    all.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// Chapter 2's name for it.
+    pub fn id(&self) -> String {
+        if *self == Self::Cuda(0) { "cuda".to_owned() } else { self.to_string() }
+    }
+
     fn pick(choice: Option<&str>, environment: Option<&str>, gpus: usize) -> crate::Result<Self> {
         match choice.or(environment).unwrap_or("auto") {
             "auto" if gpus > 0 => Ok(Self::Cuda(0)),
@@ -55,6 +109,9 @@ impl Device {
                 Self::Cuda(index) if index >= gpus => Err(crate::Error::message(format!(
                     "there is no device cuda:{index} for this build ({gpus} found); use --device cpu, or see \
                      `cargo run -- doctor`"
+                ))),
+                device @ Self::OpenCl(..) => Err(crate::Error::message(format!(
+                    "{device} is for chapter 5's engine and for language models; use --device cpu or cuda:N here"
                 ))),
                 device => Ok(device),
             },
@@ -68,13 +125,17 @@ mod tests {
 
     #[test]
     fn a_device_is_read_as_it_is_written() {
-        for device in [Device::Cpu, Device::Cuda(0), Device::Cuda(7)] {
+        let driven =
+            [Driven::Gpu, Driven::Cpu].map(|of| [Device::OpenCl(of, 0), Device::OpenCl(of, 2)]);
+        for device in
+            [Device::Cpu, Device::Cuda(0), Device::Cuda(7)].into_iter().chain(driven.concat())
+        {
             assert_eq!(device.to_string().parse::<Device>().unwrap(), device);
         }
         assert_eq!("cuda".parse::<Device>().unwrap(), Device::Cuda(0));
         for wrong in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "cpu:0", "auto"] {
             let error = wrong.parse::<Device>().unwrap_err().to_string();
-            assert!(error.contains("use auto, cpu or cuda:N"), "{error}");
+            assert!(error.contains("use auto, cpu, cuda:N"), "{error}");
         }
     }
 
@@ -87,6 +148,18 @@ mod tests {
         assert_eq!(pick(Some("cpu"), Some("cuda:1"), 2), Device::Cpu);
         assert_eq!(pick(Some("auto"), Some("cpu"), 2), Device::Cuda(0));
         assert_eq!(Device::choose(Some("cpu"), 0).unwrap(), Device::Cpu);
+    }
+
+    #[test]
+    fn auto_takes_a_gpu_and_no_cpu_in_its_coat() {
+        let among = |choice, names: &[&str]| Device::among(choice, names).map(|d| d.to_string());
+        assert_eq!(among(None, &["opencl-cpu"]).unwrap(), "cpu");
+        assert_eq!(among(Some("auto"), &["opencl-cpu", "opencl-gpu"]).unwrap(), "opencl-gpu");
+        assert_eq!(among(None, &["opencl-gpu", "cuda", "cuda:1"]).unwrap(), "cuda:0");
+        assert_eq!(among(Some("cuda:0"), &["cuda"]).unwrap(), "cuda:0");
+        assert_eq!(among(Some("opencl-cpu"), &["opencl-cpu"]).unwrap(), "opencl-cpu");
+        let error = among(Some("cuda:1"), &["cuda"]).unwrap_err().to_string();
+        assert!(error.contains("one of auto, cpu, cuda with"), "{error}");
     }
 
     #[test]

@@ -108,6 +108,11 @@ impl Factors {
         }
     }
     // ANCHOR_END: factors
+
+    /// What changes from step to step: the rate and the ε of a device that is given both anew.
+    pub fn of_step(self) -> [f32; 2] {
+        [self.lr, self.eps]
+    }
 }
 
 /// One pass over four arrays: nothing is allocated, and each is read and written once.

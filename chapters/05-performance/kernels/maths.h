@@ -8,12 +8,14 @@
 #define EXPM1(x) expm1(x)
 #define LOG(x) log(x)
 #define SQRT(x) sqrt(x)
+#define MUL_HIGH(a, b) mul_hi((uint)(a), (uint)(b)) // the upper half of a product of whole numbers
 #else
 #define BYTE unsigned char
 #define EXP(x) expf(x)
 #define EXPM1(x) expm1f(x)
 #define LOG(x) logf(x)
 #define SQRT(x) sqrtf(x)
+#define MUL_HIGH(a, b) __umulhi(a, b)
 #ifndef INFINITY // NVRTC has no math.h
 #define INFINITY __int_as_float(0x7f800000)
 #endif

@@ -2,14 +2,20 @@
 //! it where it can.
 
 use crate::engine::{
-    cpu::Ways,
+    backend::Backend,
+    cpu::{Cpu as Cores, Ways},
     model::{self, Model as Ops},
+    plan::Plan,
     program::Numbers,
-    step::{Step, Update, adam},
+    record::Pass,
+    step::{Kernel, Rule as Moves, Step, Update, adam, program},
     tensor::Place,
 };
 use backprop::softmax::best;
+use cpu_gpu::gpu;
 use dfdx::prelude::*;
+use engine_gpu::Gpu;
+use lab::{Device, Unit};
 use matmul::parallel;
 use std::cell::{Cell, RefCell};
 use training::{
@@ -17,15 +23,55 @@ use training::{
     any::AllModels as _,
     autocast::{Operands, operands},
     checkpoint::Checkpoint,
+    engine::Resident,
     model::{CLASSES, Images, Logits, PIXELS, Targets},
     optimizer::{self, Rule, State},
     step::{Batch, Learner, Scores, Stepper},
 };
 
+/// A device that the engine trains on, behind chapter 4's training.
+pub trait Trains: Backend + Sized {
+    /// Fills the batch with images of a data set; `kept` is the address of the one that the device has.
+    fn gather(step: &mut Step<Self>, kept: &mut usize, data: &Resident<Cpu>, index: &[usize]);
+
+    /// What failed on it.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    fn sound(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Trains for Cores {
+    fn gather(step: &mut Step, _: &mut usize, data: &Resident<Cpu>, index: &[usize]) {
+        let image = |at: usize| &data.rows()[index[at] * PIXELS..][..PIXELS];
+        step.gather(index.len(), image, |at| data.label(index[at]));
+    }
+}
+
+impl Trains for Gpu<'_> {
+    fn gather(step: &mut Step<Self>, kept: &mut usize, data: &Resident<Cpu>, index: &[usize]) {
+        let address = data.rows().as_ptr() as usize;
+        if std::mem::replace(kept, address) != address {
+            let labels: Vec<u32> = (0..data.len()).map(|at| u32::from(data.label(at))).collect();
+            step.keep(data.rows(), &labels);
+        }
+        let index: Vec<u32> = index.iter().map(|at| *at as u32).collect();
+        step.choose(data.len(), &index);
+    }
+
+    fn sound(&self) -> Result<()> {
+        self.check().map_err(|why| Error::Device(why.to_string()))
+    }
+}
+
 /// A model of chapter 4 in training by the engine.
-pub struct Engine {
+pub struct Engine<B: Trains = Cores> {
     /// Predictions take the same memory as a step.
-    step: RefCell<Step>,
+    step: RefCell<Step<B>>,
+    /// The data set that the device has, by its address.
+    kept: usize,
     dev: Cpu,
     rule: Rule,
     /// Whether the gradients are those of a step. They stay until the next one, and count as zero here.
@@ -55,6 +101,49 @@ pub fn by_engine(dev: &Cpu, settings: &Settings) -> Result<Box<dyn Learner<Devic
     }
 }
 
+/// What the settings' engine makes on a device of chapter 2.
+///
+/// # Errors
+/// [`Error::Device`] if it is not there or does not start; [`Error::Config`] if a step needs more memory than it has.
+pub fn on_device(
+    dev: &Cpu,
+    settings: &Settings,
+    device: Device,
+) -> Result<Box<dyn Learner<Device = Cpu>>> {
+    let gpu = gpu::open(&device.id()).map_err(|why| Error::Device(why.to_string()))?;
+    // A run has one device, and takes it to the end of the program.
+    let device = Gpu::new(&*Box::leak(gpu));
+    let model = operations(settings.model, settings.dropout);
+    fits(&device, &model, settings.batch)?;
+    Ok(Box::new(Engine::on(device, model, dev, settings)?))
+}
+
+/// Bytes of chapter 4's data set, which a device keeps beside all else.
+const DATA: u64 = 60_000 * 4 * PIXELS as u64;
+
+/// Refuses a step that needs more memory than a device has, and says which would fit.
+fn fits(device: &Gpu, model: &Ops, batch: usize) -> Result<()> {
+    let bytes = |rows: usize| {
+        let pass = Pass { rows, training: true, numbers: Numbers::F32 };
+        let arena = Plan::new(&program(model, pass, device.form()), false).arena;
+        DATA + 4 * (4 * model.params.words() + arena + rows * model.inputs) as u64
+    };
+    let free = device.free().map_err(|why| Error::Device(why.to_string()))?;
+    let (needed, of) = (bytes(batch), |bytes: u64| Unit::Bytes.format(bytes as f64));
+    if needed <= free {
+        return Ok(());
+    }
+    let smaller = std::iter::successors(Some(batch / 2), |rows| Some(rows / 2));
+    let fitting = smaller.take_while(|rows| *rows > 0).find(|rows| bytes(*rows) <= free);
+    let way = fitting.map_or("--device cpu".to_owned(), |rows| format!("--batch {rows}"));
+    Err(Error::Config(format!(
+        "a step of {batch} images needs {} on {}, which has {} free; take {way}",
+        of(needed),
+        device.gpu().about().name,
+        of(free)
+    )))
+}
+
 /// What a product reads while chapter 4's [`autocast`](mod@training::autocast) is around a step, and the factor.
 fn numbers() -> (Numbers, f32) {
     match operands() {
@@ -64,9 +153,16 @@ fn numbers() -> (Numbers, f32) {
     }
 }
 
-/// Chapter 4's rules on some parameters.
-fn update(rule: Rule, decay: f32) -> impl Fn(Update) + Send + Sync {
-    move |Update { step, rate, clip, first, p, means: [m, v], g }| {
+/// Chapter 4's rules.
+fn update(rule: Rule, decay: f32) -> Moves {
+    let kernel = match rule {
+        Rule::Sgd => Kernel::Sgd,
+        Rule::Momentum => Kernel::Momentum,
+        Rule::RmsProp => Kernel::RmsProp,
+        Rule::Adam => Kernel::Adam,
+        Rule::AdamW => Kernel::AdamW,
+    };
+    let code = move |Update { step, rate, clip, first, p, means: [m, v], g }: Update| {
         if decay > 0.0 && rule == Rule::AdamW {
             for p in &mut *p {
                 *p -= rate * decay * *p;
@@ -80,9 +176,10 @@ fn update(rule: Rule, decay: f32) -> impl Fn(Update) + Send + Sync {
             Rule::RmsProp => optimizer::rmsprop(rate, p, m, g),
             Rule::Adam | Rule::AdamW => {
                 adam(Update { step, rate, clip, first, p, means: [m, v], g });
-            },
+            }
         }
-    }
+    };
+    Moves::new(code, Some((kernel, decay)))
 }
 
 impl Engine {
@@ -92,14 +189,26 @@ impl Engine {
     /// # Errors
     /// [`Error::Device`] if there is no memory.
     pub fn new(dev: &Cpu, settings: &Settings) -> Result<Self> {
-        let first = dev.learner(settings)?.parameters()?;
         let threads = rayon::current_num_threads().min(parallel::available());
-        let model = operations(settings.model, settings.dropout);
+        let mut cores = Cores::new(threads);
+        cores.ways = Ways::default();
+        Self::on(cores, operations(settings.model, settings.dropout), dev, settings)
+    }
+}
+
+impl<B: Trains> Engine<B> {
+    /// [`Engine::new`] on a device, with the operations of the settings' model.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn on(device: B, model: Ops, dev: &Cpu, settings: &Settings) -> Result<Self> {
+        let first = dev.learner(settings)?.parameters()?;
         let rule = update(settings.optimizer, settings.decay as f32);
-        let mut step = Step::new(model, threads, Ways::default(), settings.seed as u32, rule);
+        let mut step = Step::on(device, model, settings.seed as u32, rule);
         step.from_file(Place::Params, &first);
+        step.device.sound()?;
         let (step, fresh) = (RefCell::new(step), Cell::new(false));
-        Ok(Self { step, dev: dev.clone(), rule: settings.optimizer, fresh })
+        Ok(Self { step, kept: 0, dev: dev.clone(), rule: settings.optimizer, fresh })
     }
 
     /// Forward and backward on the first `rows` images of the batch. The scores, (rows, 10) in a row.
@@ -114,23 +223,20 @@ impl Engine {
     fn train(&mut self, rows: usize, lr: f64) -> Scores {
         let scores = self.passes(rows);
         self.update(lr)?;
+        self.step.get_mut().device.sound()?;
         Ok(scores)
     }
 
     /// Fills the batch. Returns its images' number.
     fn fill(&mut self, images: &Images<Cpu>, targets: &Targets<Cpu>) -> usize {
-        let rows = images.shape().0;
-        let (to, labels) = self.step.get_mut().batch(rows);
-        images.copy_into(to);
-        let truth = targets.as_vec();
-        for (label, row) in labels.iter_mut().zip(truth.chunks_exact(CLASSES)) {
-            *label = best(row) as u32;
-        }
+        let (rows, truth) = (images.shape().0, targets.as_vec());
+        let labels: Vec<u32> = truth.chunks_exact(CLASSES).map(|row| best(row) as u32).collect();
+        self.step.get_mut().fill(rows, &images.as_vec(), &labels);
         rows
     }
 }
 
-impl Learner for Engine {
+impl<B: Trains> Learner for Engine<B> {
     fn skip(&self, _: &Cpu, steps: usize) {
         self.step.borrow_mut().skip(steps as u32);
     }
@@ -144,24 +250,24 @@ impl Learner for Engine {
     /// In the engine's own order, which all ranks share.
     fn pack(&self, row: &mut Vec<f32>) -> Result<()> {
         let step = self.step.borrow();
-        let gradient = step.all(Place::Gradient);
+        let params = &step.model.params;
         if self.fresh.get() {
-            row.extend_from_slice(gradient);
+            row.extend_from_slice(&step.device.read(params.all(Place::Gradient)));
         } else {
-            row.resize(row.len() + gradient.len(), 0.0);
+            row.resize(row.len() + params.words(), 0.0);
         }
-        row.extend_from_slice(step.all(Place::Kept));
-        Ok(())
+        row.extend_from_slice(&step.device.read(params.all(Place::Kept)));
+        step.device.sound()
     }
 
     fn unpack(&mut self, row: &[f32]) -> Result<()> {
         let step = self.step.get_mut();
-        let gradient = step.all_mut(Place::Gradient);
-        let (own, kept) = row.split_at(gradient.len());
-        gradient.copy_from_slice(own);
-        step.all_mut(Place::Kept).copy_from_slice(kept);
+        let (own, kept) = row.split_at(step.model.params.words());
+        for (place, values) in [(Place::Gradient, own), (Place::Kept, kept)] {
+            step.device.write(step.model.params.all(place), values);
+        }
         self.fresh.set(true);
-        Ok(())
+        step.device.sound()
     }
 
     fn update(&mut self, lr: f64) -> Result<()> {
@@ -175,7 +281,7 @@ impl Learner for Engine {
     }
 }
 
-impl Stepper for Engine {
+impl<B: Trains> Stepper for Engine<B> {
     type Device = Cpu;
 
     fn step(&mut self, lr: f64, images: Images<Cpu>, targets: Targets<Cpu>) -> Scores {
@@ -188,20 +294,24 @@ impl Stepper for Engine {
         if changed.is_some() {
             return self.step(lr, batch.images()?, data.targets(index)?);
         }
-        let image = |at: usize| &data.rows()[index[at] * PIXELS..][..PIXELS];
-        self.step.get_mut().gather(index.len(), image, |at| data.label(index[at]));
+        B::gather(self.step.get_mut(), &mut self.kept, data, index);
         self.train(index.len(), lr)
     }
 
     fn scores(&self, images: Images<Cpu>) -> Result<Vec<f32>> {
         let mut step = self.step.borrow_mut();
         let rows = images.shape().0;
-        images.copy_into(step.batch(rows).0);
-        Ok(step.predict(rows))
+        step.fill(rows, &images.as_vec(), &[]);
+        let scores = step.predict(rows);
+        step.device.sound()?;
+        Ok(scores)
     }
 
     fn parameters(&self) -> Result<Vec<f32>> {
-        Ok(self.step.borrow().to_file(Place::Params))
+        let step = self.step.borrow();
+        let params = step.to_file(Place::Params);
+        step.device.sound()?;
+        Ok(params)
     }
 
     fn learned(&self) -> usize {
@@ -212,6 +322,7 @@ impl Stepper for Engine {
         let step = self.step.borrow();
         let means = [Place::Mean, Place::Square].into_iter().take(self.rule.memory());
         let slots = means.map(|mean| step.to_file(mean)).collect();
+        step.device.sound()?;
         Ok(State { t: step.updates() as i32, slots })
     }
 
@@ -235,6 +346,6 @@ impl Stepper for Engine {
         for (mean, slot) in [Place::Mean, Place::Square].into_iter().zip(slots) {
             step.from_file(mean, slot);
         }
-        Ok(())
+        step.device.sound()
     }
 }

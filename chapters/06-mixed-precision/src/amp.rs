@@ -19,12 +19,12 @@ pub mod step;
 
 use autocast::Autocast;
 use lab::data::{self, DataSet};
-use performance::learner::by_engine;
+use performance::learner::{by_engine, on_device};
 use replica::HalfEngine;
 use step::Amp;
 use training::{
-    Config, EngineKind, Model, Outcome, Precision, Result, Settings, Watcher,
-    any::{Make, Makers},
+    Config, EngineKind, Error, Model, Outcome, Precision, Result, Settings, Watcher,
+    any::{Make, Makers, nowhere},
     linear::Linear,
     mlp::Mlp,
     step::Learner,
@@ -58,6 +58,14 @@ pub fn learner<D: HalfEngine>(
 pub fn makers() -> Makers {
     Makers {
         cpu: |dev, settings| learner(dev, settings, by_engine),
+        device: |dev, settings, device| match (settings.engine, settings.precision) {
+            (EngineKind::Plain, _) => nowhere(dev, settings, device),
+            (_, Precision::F32) => on_device(dev, settings, device),
+            (_, precision) => Err(Error::Config(format!(
+                "--precision {precision} is for this machine's cores so far, not for {device}; use --device cpu, or leave \
+                 out --precision"
+            ))),
+        },
         #[cfg(feature = "cuda")]
         cuda: |dev, settings| learner(dev, settings, training::any::AllModels::learner),
     }

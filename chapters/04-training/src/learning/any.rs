@@ -39,13 +39,18 @@ pub trait AllModels: Engine {
 /// Makes the settings' model on a device that is freshly seeded, with an optimizer that has seen nothing.
 pub type Make<D> = fn(&D, &Settings) -> Result<Box<dyn Learner<Device = D>>>;
 
+/// The same for one of chapter 2's devices, driven from a CPU that is freshly seeded.
+pub type MakeOn = fn(&Cpu, &Settings, lab::Device) -> Result<Box<dyn Learner<Device = Cpu>>>;
+
 /// Who makes what is trained, on each kind of device: this chapter's models, unless the caller knows faster engines or
 /// other number formats.
 #[derive(Clone, Copy, Debug)]
 pub struct Makers {
     /// On the CPU.
     pub cpu: Make<Cpu>,
-    /// On a GPU.
+    /// On a GPU, or what else runs kernels, by an engine that needs no dfdx there.
+    pub device: MakeOn,
+    /// On a GPU, by dfdx.
     #[cfg(feature = "cuda")]
     pub cuda: Make<Cuda>,
 }
@@ -55,6 +60,7 @@ impl Makers {
     pub fn on_cpu(cpu: Make<Cpu>) -> Self {
         Self {
             cpu,
+            device: nowhere,
             #[cfg(feature = "cuda")]
             cuda: plain,
         }
@@ -65,6 +71,21 @@ impl Default for Makers {
     fn default() -> Self {
         Self::on_cpu(plain)
     }
+}
+
+/// This chapter has no kernels of its own.
+///
+/// # Errors
+/// Always.
+pub fn nowhere(
+    _: &Cpu,
+    _: &Settings,
+    device: lab::Device,
+) -> Result<Box<dyn Learner<Device = Cpu>>> {
+    let way = if cfg!(feature = "cuda") { "" } else { ", or build with --features cuda" };
+    Err(Error::Config(format!(
+        "the operations of chapter 4 have no {device} here; use --engine fast, or --device cpu{way}"
+    )))
 }
 
 /// This chapter's models, in this chapter's format.

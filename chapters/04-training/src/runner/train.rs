@@ -1,8 +1,6 @@
 //! A run from its data set to its files: what is there before the first step is checked, the loop runs, and what it
 //! comes to is kept and told.
 
-#[cfg(feature = "cuda")]
-use crate::learning::engine::cuda;
 use crate::{
     Error, Result,
     learning::{
@@ -28,6 +26,8 @@ use crate::{
         watch::{Begin, Watcher},
     },
 };
+#[cfg(feature = "cuda")]
+use crate::{config::EngineKind, learning::engine::cuda};
 use dfdx::prelude::*;
 use lab::{
     Device,
@@ -58,12 +58,15 @@ pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> R
     match config.device {
         Device::Cpu => train_with(&Cpu::seed_from_u64(seed), config, data, watcher),
         #[cfg(feature = "cuda")]
-        Device::Cuda(n) => train_with(&cuda(n, seed)?, config, data, watcher),
-        #[cfg(not(feature = "cuda"))]
-        Device::Cuda(n) => Err(Error::Config(format!(
-            "this build has no cuda:{n}; use --device cpu, \
-             or build with --features cuda"
-        ))),
+        Device::Cuda(n) if config.settings.engine == EngineKind::Plain => {
+            train_with(&cuda(n, seed)?, config, data, watcher)
+        }
+        // Another engine's device; the host is a CPU.
+        device => {
+            let dev = Cpu::seed_from_u64(seed);
+            let mut learner = (config.makers.device)(&dev, &config.settings, device)?;
+            train_stepper(&mut *learner, &Alone, &dev, config, data, watcher)
+        }
     }
     // ANCHOR_END: device
 }

@@ -1,15 +1,17 @@
 //! The CPU: products by chapter 1, kernels in blocks of rows on chapter 1's threads.
 
 use crate::{
+    backend::{Backend, Form},
     memory::Memory,
     ops::relu::at_least,
     plan::Plan,
-    program::{Call, Numbers, Product, Program, Work, block_of, blocks_of},
+    program::{BLOCKS, Call, Numbers, Product, Program, Work, block_of, blocks_of},
     spans::Bases,
     tensor::{Matrix, Place, Tensor},
 };
 use matmul::{Epilogue, MatMut, MatRef, Options, Threads, bgemm, sgemm, team};
 use std::{
+    borrow::Cow,
     ops::Range,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     time::{Duration, Instant},
@@ -78,11 +80,6 @@ impl Cpu {
         }
     }
 
-    /// Memory for one of [`Place::LASTING`], filled with zeros; what it holds stays.
-    pub fn allocate(&mut self, place: Place, words: usize) {
-        self.lasting[place.lasting()].at_least(words);
-    }
-
     /// The numbers of a tensor that outlives its program.
     pub fn slice(&self, tensor: Tensor) -> &[f32] {
         let memory = &self.lasting[tensor.place.lasting()];
@@ -102,57 +99,6 @@ impl Cpu {
         let [one, two] = memory.map(Memory::slice_mut);
         let [a, b] = tensors.map(|tensor| tensor.start..tensor.start + tensor.words());
         [&mut one[a], &mut two[b]]
-    }
-
-    /// Plans a program.
-    pub fn load(&mut self, program: Program) -> Loaded {
-        let plan = Plan::new(&program, self.ways.fused);
-        self.arena.at_least(plan.arena);
-        self.scratch.at_least(plan.scratch * self.threads.len());
-        let Program { calls, outputs, .. } = program;
-        let work = |call: &Call| call.bytes().max(call.flops as usize);
-        let small =
-            |group: &Range<usize>| calls[group.clone()].iter().map(work).sum::<usize>() < WORTH;
-        let small = plan.groups.iter().map(small).collect();
-        let [spent, nanoseconds] =
-            [(); 2].map(|()| calls.iter().map(|_| AtomicU64::new(0)).collect());
-        Loaded { calls, plan, outputs, small, spent, nanoseconds }
-    }
-
-    /// Runs a program.
-    pub fn run(&mut self, loaded: &Loaded) {
-        if !self.ways.planned && loaded.plan.arena > 0 {
-            self.arena = Memory::default();
-            self.arena.at_least(loaded.plan.arena);
-        }
-        let bases = self.bases(loaded);
-        let mut since = self.clock.then(Instant::now);
-        for (group, small) in loaded.plan.groups.iter().zip(&loaded.small) {
-            let (call, spent) = (&loaded.calls[group.start], &loaded.spent[group.start]);
-            match &call.work {
-                Work::Rows(rows) => self.rows(loaded, &bases, group, (rows.units, *small)),
-                Work::Product(product) => {
-                    // ANCHOR: paying
-                    let paying = (call.flops / PAYING) as usize;
-                    let threads = self.threads.len().min(paying.max(1));
-                    // ANCHOR_END: paying
-                    self.timed(spent, || self.product(&bases, product, threads));
-                }
-            }
-            if let Some(since) = &mut since {
-                let now = Instant::now();
-                loaded.count(group, now - std::mem::replace(since, now));
-            }
-        }
-    }
-
-    /// What a program's `number`th output is, until the next program runs.
-    ///
-    /// # Panics
-    /// If the program has never run.
-    pub fn output(&mut self, loaded: &Loaded, number: usize) -> Vec<f32> {
-        assert!(self.arena.slice().len() >= loaded.plan.arena, "the program has not run");
-        self.bases(loaded).whole(loaded.outputs[number]).to_vec()
     }
 
     /// Where everything lies while a program runs.
@@ -254,6 +200,73 @@ impl Cpu {
         let start = Instant::now();
         work();
         spent.fetch_add(start.elapsed().as_nanos() as u64, Relaxed);
+    }
+}
+
+impl Backend for Cpu {
+    type Loaded = Loaded;
+
+    fn form(&self) -> Form {
+        Form { blocks: BLOCKS, cached: true, unused: self.ways.unused }
+    }
+
+    fn allocate(&mut self, place: Place, words: usize) {
+        self.lasting[place.lasting()].at_least(words);
+    }
+
+    fn write(&mut self, to: Tensor, words: &[f32]) {
+        self.slice_mut(to).copy_from_slice(words);
+    }
+
+    fn read(&self, from: Tensor) -> Cow<'_, [f32]> {
+        self.slice(from).into()
+    }
+
+    fn load(&mut self, program: Program) -> Loaded {
+        let plan = Plan::new(&program, self.ways.fused);
+        self.arena.at_least(plan.arena);
+        self.scratch.at_least(plan.scratch * self.threads.len());
+        let Program { calls, outputs, .. } = program;
+        let work = |call: &Call| call.bytes().max(call.flops as usize);
+        let small =
+            |group: &Range<usize>| calls[group.clone()].iter().map(work).sum::<usize>() < WORTH;
+        let small = plan.groups.iter().map(small).collect();
+        let [spent, nanoseconds] =
+            [(); 2].map(|()| calls.iter().map(|_| AtomicU64::new(0)).collect());
+        Loaded { calls, plan, outputs, small, spent, nanoseconds }
+    }
+
+    fn run(&mut self, loaded: &Loaded) {
+        if !self.ways.planned && loaded.plan.arena > 0 {
+            self.arena = Memory::default();
+            self.arena.at_least(loaded.plan.arena);
+        }
+        let bases = self.bases(loaded);
+        let mut since = self.clock.then(Instant::now);
+        for (group, small) in loaded.plan.groups.iter().zip(&loaded.small) {
+            let (call, spent) = (&loaded.calls[group.start], &loaded.spent[group.start]);
+            match &call.work {
+                Work::Rows(rows) => self.rows(loaded, &bases, group, (rows.units, *small)),
+                Work::Product(product) => {
+                    // ANCHOR: paying
+                    let paying = (call.flops / PAYING) as usize;
+                    let threads = self.threads.len().min(paying.max(1));
+                    // ANCHOR_END: paying
+                    self.timed(spent, || self.product(&bases, product, threads));
+                }
+            }
+            if let Some(since) = &mut since {
+                let now = Instant::now();
+                loaded.count(group, now - std::mem::replace(since, now));
+            }
+        }
+    }
+
+    /// # Panics
+    /// If the program has never run.
+    fn output(&mut self, loaded: &Loaded, number: usize) -> Vec<f32> {
+        assert!(self.arena.slice().len() >= loaded.plan.arena, "the program has not run");
+        self.bases(loaded).whole(loaded.outputs[number]).to_vec()
     }
 }
 

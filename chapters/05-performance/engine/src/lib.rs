@@ -8,10 +8,13 @@
 //! 4. [`ops`]: the operations, a file each, forward and backward; [`philox`]: dropout's numbers.
 //! 5. [`model`]: a model is a list of operations.
 //! 6. [`plan`]: which calls run as one, and where each tensor lies.
-//! 7. [`cpu`]: chapter 1's product, and threads that take blocks of rows through kernels.
+//! 7. [`backend`]: what a device does for a program; [`cpu`]: chapter 1's product, and threads that take blocks of rows through
+//!    kernels. [`device`] is what calls say to GPUs, whose backend is a crate of its own.
 //! 8. [`state`] and [`step`]: gradients, update, predictions, and what a run needs to go on.
 
+pub mod backend;
 pub mod cpu;
+pub mod device;
 mod memory;
 pub mod model;
 pub mod ops;

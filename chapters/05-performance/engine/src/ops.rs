@@ -22,6 +22,9 @@ pub mod tile;
 
 use crate::{record::Recorder, tensor::Tensor};
 
+/// `each.cl`: kernels with a thread for each number.
+pub const EACH: &str = include_str!("../kernels/each.cl");
+
 /// Records the backward pass: from the gradient of the result to that of the input, or nothing for constant inputs.
 // ANCHOR: op
 pub type Backward = Box<dyn FnOnce(&mut Recorder, Tensor) -> Option<Tensor>>;

@@ -1,15 +1,16 @@
 //! A program: the calls of a pass, in order, with all that a device and a ledger must know of each.
 
 use crate::{
+    device::{Device, Implicit, Launch},
     philox::Dropout,
     tensor::{Cut, Matrix, Operand, Tensor},
 };
 use matmul::narrow;
 
-/// Blocks into which rows are cut, whatever the number of threads: sums over rows are added block by block.
+/// Blocks into which the CPU cuts rows, whatever the number of threads: sums over rows are added block by block.
 pub const BLOCKS: usize = 16;
 
-/// Rows of a block.
+/// Rows of a block on the CPU.
 pub fn block_of(units: usize) -> usize {
     units.div_ceil(BLOCKS).max(1)
 }
@@ -112,6 +113,8 @@ pub struct Rows {
     pub reads: usize,
     /// The code.
     pub kernel: Kernel,
+    /// What a GPU does instead; none for what a GPU can't do yet.
+    pub device: Option<Device>,
 }
 
 /// Plain code for a block of rows on one thread.
@@ -149,6 +152,30 @@ impl Block<'_> {
 }
 
 impl Call {
+    /// Says what it computes, for the ledger.
+    pub fn costs(&mut self, flops: usize) -> &mut Self {
+        self.flops = flops as f64;
+        self
+    }
+
+    /// Says what a GPU does for it: one more launch.
+    pub fn launches(&mut self, launch: Launch) -> &mut Self {
+        if let Work::Rows(rows) = &mut self.work {
+            match &mut rows.device {
+                Some(Device::Launches(all)) => all.push(launch),
+                none => *none = Some(Device::Launches(vec![launch])),
+            }
+        }
+        self
+    }
+
+    /// Says that it is a product for a GPU.
+    pub fn multiplies(&mut self, product: Implicit) {
+        if let Work::Rows(rows) = &mut self.work {
+            rows.device = Some(Device::Product(product));
+        }
+    }
+
     /// What is read, and how it is cut.
     pub fn reads(&self) -> Vec<Operand> {
         match &self.work {

@@ -2,11 +2,17 @@
 //! never changed, so that no operation has to know what another one still needs.
 
 use crate::{
-    program::{BLOCKS, Block, Call, Epilogue, Numbers, Product, Program, Rows, Work, blocks_of},
+    backend::Form,
+    device::Launch,
+    program::{BLOCKS, Block, Call, Epilogue, Numbers, Product, Program, Rows, Work},
     state,
     tensor::{Cut, Matrix, Operand, Place, Tensor},
 };
 use std::array::from_fn;
+
+/// `sums.cl`: sums down rows.
+pub const SUMS: &str =
+    concat!(include_str!("../kernels/down.h"), include_str!("../kernels/sums.cl"));
 
 /// What a pass is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +31,8 @@ pub struct Pass {
 pub struct Recorder {
     /// What it is for.
     pub pass: Pass,
+    /// What suits the device.
+    pub form: Form,
     /// Its calls.
     pub program: Program,
     op: String,
@@ -39,9 +47,10 @@ pub struct Recorder {
 
 impl Recorder {
     /// No calls yet.
-    pub fn new(pass: Pass) -> Self {
+    pub fn new(pass: Pass, form: Form) -> Self {
         Self {
             pass,
+            form,
             program: Program::default(),
             op: String::new(),
             written: Vec::new(),
@@ -94,7 +103,23 @@ impl Recorder {
 
     /// A row of sums for each block of the pass.
     pub fn parts(&mut self, cols: usize) -> Tensor {
-        self.tensor(blocks_of(self.pass.rows), cols)
+        self.tensor(self.blocks_of(self.pass.rows), cols)
+    }
+
+    /// Images of a block.
+    pub fn block(&self) -> usize {
+        self.pass.rows.div_ceil(self.form.blocks).max(1)
+    }
+
+    fn blocks_of(&self, units: usize) -> usize {
+        units.div_ceil(units.div_ceil(self.form.blocks).max(1))
+    }
+
+    /// A kernel for the sums of all rows of a tensor, block by block, down to `cols` columns.
+    pub fn down(&self, source: &'static str, entry: &'static str, tensor: Tensor) -> Launch {
+        let (images, Tensor { rows, cols, .. }) = (self.pass.rows, tensor);
+        let each = self.block() * rows / images;
+        Launch::down(source, entry, [rows, cols], self.blocks_of(images), each)
     }
 
     /// Whether a new part of a gradient is added to what is there: where operations share a parameter, and in a further piece
@@ -154,10 +179,10 @@ impl Recorder {
                 "{op}, {name}: {words} numbers are not cut into {units} rows"
             );
             assert!(
-                cut != Cut::Part || tensor.rows == blocks_of(units),
+                cut != Cut::Part || tensor.rows == self.blocks_of(units),
                 "{op}, {name}: {} rows of sums for {} blocks",
                 tensor.rows,
-                blocks_of(units)
+                self.blocks_of(units)
             );
             let alone = operands.iter().enumerate().all(|(other, operand)| {
                 at == other || at.max(other) < R || !operand.tensor.overlaps(tensor)
@@ -171,7 +196,8 @@ impl Recorder {
                 kernel(block.first, from_fn(|i| block.read(i)), from_fn(|i| block.write(R + i)));
             }
         });
-        self.push(name, 0.0, Work::Rows(Rows { units, operands, reads: R, kernel }))
+        let rows = Rows { units, operands, reads: R, kernel, device: None };
+        self.push(name, 0.0, Work::Rows(rows))
     }
 
     /// The sum of all rows of `parts`, in their order: written to a gradient, or added to it. It comes behind all other calls,
@@ -194,7 +220,8 @@ impl Recorder {
                     to.iter_mut().zip(row).for_each(|(sum, part)| *sum += part);
                 }
             });
-        });
+        })
+        .launches(Launch::each(SUMS, "sum", len).with(&[parts.rows, usize::from(add)]));
     }
 
     // ANCHOR: operand
@@ -234,12 +261,5 @@ impl Recorder {
         let calls = if self.early { &mut self.ahead } else { &mut self.program.calls };
         calls.push(Call { op: self.op.clone(), name, flops, work });
         calls.last_mut().expect("there is one now")
-    }
-}
-
-impl Call {
-    /// What it computes, for the ledger.
-    pub fn costs(&mut self, flops: usize) {
-        self.flops = flops as f64;
     }
 }

@@ -16,8 +16,14 @@ pub const SCALE: usize = 4;
 pub const CLIP: usize = 5;
 /// What a row's loss counts: 1 over the rows of the batch.
 pub const SHARE: usize = 6;
+/// Adam's rate for this step, with the corrections of its means: what a GPU's kernel takes.
+pub const AHEAD: usize = 7;
+/// And what keeps its division away from zero.
+pub const EPSILON: usize = 8;
+/// How many there are.
+pub const WORDS: usize = 16;
 
 /// All of them.
 pub fn tensor() -> Tensor {
-    Tensor::new(Place::State, 0, 1, 8)
+    Tensor::new(Place::State, 0, 1, WORDS)
 }

@@ -2,7 +2,9 @@
 //! same programs run every time.
 
 use crate::{
-    cpu::{Cpu, Loaded, Ways},
+    backend::{Backend, Form},
+    cpu::{Cpu, Ways},
+    device::Launch,
     model::Model,
     ops::{chain, loss},
     params::{Named, WHOLE},
@@ -13,20 +15,67 @@ use crate::{
     tensor::{Place, Tensor},
     words::{whole, whole_mut},
 };
+use backprop::adam::{Adam, Factors, fused};
 use matmul::team::share;
 use std::collections::HashMap;
 
+/// `update.cl`: optimizers' rules.
+pub const UPDATE: &str = include_str!("../kernels/update.cl");
+/// `gather.cl`: a batch out of the data set.
+pub const GATHER: &str = include_str!("../kernels/gather.cl");
+
 /// A model in training.
-pub struct Step {
+pub struct Step<B: Backend = Cpu> {
     /// What is trained.
     pub model: Model,
     /// Where.
-    pub cpu: Cpu,
+    pub device: B,
     /// The passes that were asked for, each recorded once.
-    pub passes: HashMap<Pass, Loaded>,
+    pub passes: HashMap<Pass, B::Loaded>,
     /// The update of all parameters.
-    pub update: Loaded,
-    norm: Loaded,
+    pub update: B::Loaded,
+    norm: B::Loaded,
+    /// What fills a batch of so many images.
+    gathers: HashMap<usize, B::Loaded>,
+    /// What changes from step to step, as the device has it.
+    state: [u32; state::WORDS],
+}
+
+/// An optimizer: its code for a CPU, and its kernel for a GPU.
+pub struct Rule {
+    code: Box<dyn Fn(Update) + Send + Sync>,
+    /// Which of `update.cl`'s rules, and the fraction of itself that a parameter loses, before the learning rate.
+    kernel: Option<(Kernel, f32)>,
+}
+
+/// A rule of `update.cl`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// Stochastic gradient descent.
+    Sgd = 0,
+    /// With a velocity.
+    Momentum = 1,
+    /// Over the root of the mean square.
+    RmsProp = 2,
+    /// Kingma and Ba 2015.
+    Adam = 3,
+    /// Adam whose decay is no part of the gradient.
+    AdamW = 4,
+}
+
+impl Rule {
+    /// For both.
+    pub fn new(
+        code: impl Fn(Update) + Send + Sync + 'static,
+        kernel: Option<(Kernel, f32)>,
+    ) -> Self {
+        Self { code: Box::new(code), kernel }
+    }
+
+    /// [`adam`] on both.
+    pub fn adam() -> Self {
+        Self::new(adam, Some((Kernel::Adam, 0.0)))
+    }
 }
 
 /// What an optimizer gets of some parameters: all of one length.
@@ -47,70 +96,69 @@ pub struct Update<'a> {
     pub g: &'a mut [f32],
 }
 
-impl Step {
-    /// A model on so many threads. `rule` is its optimizer, which gets the parameters in parts; `seed` that of its dropout.
-    pub fn new(
-        model: Model,
-        threads: usize,
-        ways: Ways,
-        seed: u32,
-        rule: impl Fn(Update) + Send + Sync + 'static,
-    ) -> Self {
-        let mut cpu = Cpu::new(threads);
-        cpu.ways = ways;
+impl<B: Backend> Step<B> {
+    /// A model on a device. `seed` is that of its dropout.
+    pub fn on(mut device: B, model: Model, seed: u32, rule: Rule) -> Self {
         for place in [Place::Params, Place::Gradient, Place::Mean, Place::Square] {
-            cpu.allocate(place, model.params.words());
+            device.allocate(place, model.params.words());
         }
-        cpu.allocate(Place::Kept, model.params.kept.len());
-        cpu.allocate(Place::State, state::tensor().words());
-        let update = cpu.load(update(model.params.words(), rule));
-        let norm = cpu.load(norm(model.params.words()));
-        let mut step = Self { model, cpu, passes: HashMap::new(), update, norm };
+        device.allocate(Place::Kept, model.params.kept.len());
+        device.allocate(Place::State, state::WORDS);
+        let update = device.load(update(&device, model.params.words(), rule));
+        let norm = device.load(norm(&device, model.params.words()));
+        let (passes, gathers, state) = (HashMap::new(), HashMap::new(), [0; state::WORDS]);
+        let mut step = Self { model, device, passes, update, norm, gathers, state };
         let Model { params, .. } = &step.model;
         let (values, kept) = (params.values.clone(), params.kept.clone());
-        step.all_mut(Place::Params)[..values.len()].copy_from_slice(&values);
-        step.all_mut(Place::Kept)[..kept.len()].copy_from_slice(&kept);
-        step.state()[state::SEED] = seed;
+        step.device.write(Tensor::new(Place::Params, 0, 1, values.len()), &values);
+        step.device.write(Tensor::new(Place::Kept, 0, 1, kept.len()), &kept);
+        step.state[state::SEED] = seed;
         step.set_scale(1.0);
         step.set_clip(1.0);
         step
     }
 
-    /// Forward and backward on the first `rows` images of [`Step::batch`]: the gradient of their mean loss. Returns their
-    /// scores, a row each.
+    /// Forward and backward on the first `rows` images of the batch: the gradient of their mean loss. Returns their scores, a
+    /// row each.
     pub fn gradient(&mut self, rows: usize, numbers: Numbers) -> Vec<f32> {
-        self.piece(rows, numbers, [0, rows]);
+        let pass = self.piece(rows, numbers, [0, rows]);
         self.skip(1);
-        self.output(Pass { rows, training: true, numbers, adds: false }, 0)
+        self.output(pass, 0)
     }
 
-    /// Forward and backward on the first `rows` images of [`Step::batch`]: a piece of a batch, behind so many of all its
-    /// images. The gradients of its pieces add up. Returns [`Step::metrics`].
-    pub fn piece(&mut self, rows: usize, numbers: Numbers, [done, all]: [usize; 2]) -> [f32; 2] {
-        self.cpu.slice_mut(state::tensor())[state::SHARE] = 1.0 / all as f32;
+    /// Forward and backward on the first `rows` images of the batch: a piece of a larger one, behind so many of all its images.
+    /// The gradients of its pieces add up. Returns its pass, for [`Step::sums`].
+    pub fn piece(&mut self, rows: usize, numbers: Numbers, [done, all]: [usize; 2]) -> Pass {
+        self.state[state::SHARE] = (1.0 / all as f32).to_bits();
         let pass = Pass { rows, training: true, numbers, adds: done > 0 };
-        self.run(pass);
-        self.sums(pass)
+        self.start(pass);
+        pass
     }
 
     /// Moves all parameters against their gradients, at this learning rate.
     pub fn update(&mut self, rate: f32) {
-        let state = self.cpu.slice_mut(state::tensor());
-        state[state::RATE] = rate;
-        self.cpu.run(&self.update);
+        self.state[state::STEP] += 1;
+        let rule = Adam { lr: f64::from(rate), ..Adam::default() };
+        let [ahead, epsilon] = Factors::new(&rule, self.state[state::STEP] as i32).of_step();
+        for (at, number) in [(state::RATE, rate), (state::AHEAD, ahead), (state::EPSILON, epsilon)]
+        {
+            self.state[at] = number.to_bits();
+        }
+        self.tell();
+        self.device.run(&self.update);
     }
 
-    /// The scores of the first `rows` images of [`Step::batch`], which nobody learns from.
+    /// The scores of the first `rows` images of the batch, which nobody learns from.
     pub fn predict(&mut self, rows: usize) -> Vec<f32> {
         let pass = Pass { rows, training: false, numbers: Numbers::F32, adds: false };
-        self.run(pass);
+        self.start(pass);
         self.output(pass, 0)
     }
 
     /// The length of the gradient.
     pub fn norm(&mut self) -> f64 {
-        self.cpu.run(&self.norm);
-        let squares = self.cpu.output(&self.norm, 0);
+        self.device.run(&self.norm);
+        let squares = self.device.output(&self.norm, 0);
         squares.iter().map(|square| f64::from(*square)).sum::<f64>().sqrt()
     }
 
@@ -122,19 +170,145 @@ impl Step {
         self.sums(Pass { rows, training: true, numbers, adds: false })
     }
 
-    fn sums(&mut self, pass: Pass) -> [f32; 2] {
+    /// [`Step::metrics`] of a pass.
+    pub fn sums(&mut self, pass: Pass) -> [f32; 2] {
         let sums = self.output(pass, 1);
         sums.chunks_exact(2).fold([0.0; 2], |[loss, right], sum| [loss + sum[0], right + sum[1]])
     }
 
+    /// Records a pass, if it never ran.
+    pub fn ready(&mut self, pass: Pass) {
+        let Self { model, device, passes, .. } = self;
+        passes.entry(pass).or_insert_with(|| device.load(program(model, pass, device.form())));
+    }
+
+    /// Runs a pass, or starts it.
+    fn start(&mut self, pass: Pass) {
+        self.ready(pass);
+        self.tell();
+        self.device.run(&self.passes[&pass]);
+    }
+
+    fn output(&mut self, pass: Pass, number: usize) -> Vec<f32> {
+        self.device.output(&self.passes[&pass], number)
+    }
+
+    /// Keeps a data set on the device: a row for each image, and a label a word.
+    pub fn keep(&mut self, images: &[f32], labels: &[u32]) {
+        let labels: Vec<f32> = labels.iter().copied().map(f32::from_bits).collect();
+        for (place, words) in [(Place::Data, images), (Place::Truth, &labels)] {
+            self.device.allocate(place, words.len());
+            self.device.write(Tensor::new(place, 0, 1, words.len()), words);
+        }
+    }
+
+    /// Fills a batch with images of the data set that the device [`keeps`](Step::keep), by their numbers.
+    pub fn choose(&mut self, data: usize, order: &[u32]) {
+        let (rows, cols) = (order.len(), self.model.inputs);
+        self.room(rows);
+        self.device.allocate(Place::Order, rows);
+        let words: Vec<f32> = order.iter().copied().map(f32::from_bits).collect();
+        self.device.write(Tensor::new(Place::Order, 0, 1, rows), &words);
+        let Self { device, gathers, .. } = self;
+        let loaded =
+            gathers.entry(rows).or_insert_with(|| device.load(gather(device, [data, rows, cols])));
+        self.device.run(loaded);
+    }
+
+    /// Fills a batch with images that come from elsewhere; labels for a gradient alone.
+    pub fn fill(&mut self, rows: usize, images: &[f32], labels: &[u32]) {
+        self.room(rows);
+        let labels: Vec<f32> = labels.iter().copied().map(f32::from_bits).collect();
+        for (place, words) in [(Place::Input, images), (Place::Labels, &labels)] {
+            self.device.write(Tensor::new(place, 0, 1, words.len()), words);
+        }
+    }
+
+    /// Makes room for a batch.
+    fn room(&mut self, rows: usize) {
+        self.device.allocate(Place::Input, rows * self.model.inputs);
+        self.device.allocate(Place::Labels, rows);
+    }
+
+    /// Draws the masks of so many steps, and throws them away.
+    pub fn skip(&mut self, draws: u32) {
+        self.state[state::DRAW] += draws;
+    }
+
+    /// The factor before derivatives in f16.
+    pub fn set_scale(&mut self, scale: f32) {
+        self.state[state::SCALE] = scale.to_bits();
+    }
+
+    /// What the next updates multiply gradients with, if their rule clips.
+    pub fn set_clip(&mut self, clip: f32) {
+        self.state[state::CLIP] = clip.to_bits();
+    }
+
+    /// Updates that were done.
+    pub fn updates(&self) -> u32 {
+        self.state[state::STEP]
+    }
+
+    /// Goes on behind so many updates.
+    pub fn set_updates(&mut self, updates: u32) {
+        self.state[state::STEP] = updates;
+    }
+
+    /// Lets the device know of it.
+    fn tell(&mut self) {
+        self.device.write(state::tensor(), &self.state.map(f32::from_bits));
+    }
+
+    /// A buffer as a file has it: the parameters with what is kept among them, or the gradient or a mean of what is learned.
+    pub fn to_file(&self, place: Place) -> Vec<f32> {
+        let mut file = Vec::new();
+        let all = |place| self.device.read(self.model.params.all(place));
+        let (own, kept) = (all(place), all(Place::Kept));
+        for named in self.model.params.tensors.iter().filter(|named| holds(place, named)) {
+            let from = if named.tensor.place == Place::Kept { &kept } else { &own };
+            named.to_file(from, &mut file);
+        }
+        file
+    }
+
+    /// Puts back what [`Step::to_file`] gave.
+    ///
+    /// # Panics
+    /// If there are fewer numbers.
+    pub fn from_file(&mut self, place: Place, mut file: &[f32]) {
+        let params = &self.model.params;
+        let all = |place| self.device.read(params.all(place)).into_owned();
+        let (mut own, mut kept) = (all(place), all(Place::Kept));
+        for named in params.tensors.iter().filter(|named| holds(place, named)) {
+            let to = if named.tensor.place == Place::Kept { &mut kept } else { &mut own };
+            named.from_file(&mut file, to);
+        }
+        self.device.write(params.all(place), &own);
+        self.device.write(params.all(Place::Kept), &kept);
+    }
+}
+
+impl Step {
+    /// A model on so many threads. `rule` is its optimizer, which gets the parameters in parts; `seed` that of its dropout.
+    pub fn new(
+        model: Model,
+        threads: usize,
+        ways: Ways,
+        seed: u32,
+        rule: impl Fn(Update) + Send + Sync + 'static,
+    ) -> Self {
+        let mut cpu = Cpu::new(threads);
+        cpu.ways = ways;
+        Self::on(cpu, model, seed, Rule::new(rule, None))
+    }
+
     /// Where images and labels of a pass go: a row each, and a word each.
     pub fn batch(&mut self, rows: usize) -> (&mut [f32], &mut [u32]) {
-        let inputs = self.model.inputs;
-        self.cpu.allocate(Place::Input, rows * inputs);
-        self.cpu.allocate(Place::Labels, rows);
-        let both = [(Place::Input, inputs), (Place::Labels, 1)];
+        self.room(rows);
+        let both = [(Place::Input, self.model.inputs), (Place::Labels, 1)];
         let [images, labels] = both.map(|(place, cols)| Tensor::new(place, 0, rows, cols));
-        let [images, labels] = self.cpu.slices_mut([images, labels]);
+        let [images, labels] = self.device.slices_mut([images, labels]);
         (images, whole_mut(labels))
     }
 
@@ -145,7 +319,8 @@ impl Step {
         image: impl Fn(usize) -> &'a [f32] + Sync,
         label: impl Fn(usize) -> u8,
     ) {
-        let (inputs, threads) = (self.model.inputs, self.cpu.threads_for(rows * self.model.inputs));
+        let inputs = self.model.inputs;
+        let threads = self.device.threads_for(rows * inputs);
         let (images, labels) = self.batch(rows);
         labels.iter_mut().enumerate().for_each(|(at, to)| *to = u32::from(label(at)));
         let each = rows.div_ceil(threads).max(1);
@@ -157,77 +332,14 @@ impl Step {
         });
     }
 
-    fn run(&mut self, pass: Pass) {
-        let Self { model, cpu, passes, .. } = self;
-        let loaded = passes.entry(pass).or_insert_with(|| {
-            let unused = cpu.ways.unused;
-            cpu.load(record(model, pass, unused))
-        });
-        cpu.run(loaded);
-    }
-
-    fn output(&mut self, pass: Pass, number: usize) -> Vec<f32> {
-        self.cpu.output(&self.passes[&pass], number)
-    }
-
-    /// Draws the masks of so many steps, and throws them away.
-    pub fn skip(&mut self, draws: u32) {
-        self.state()[state::DRAW] += draws;
-    }
-
-    /// The factor before derivatives in f16.
-    pub fn set_scale(&mut self, scale: f32) {
-        self.cpu.slice_mut(state::tensor())[state::SCALE] = scale;
-    }
-
-    /// What the next updates multiply gradients with, if their rule clips.
-    pub fn set_clip(&mut self, clip: f32) {
-        self.cpu.slice_mut(state::tensor())[state::CLIP] = clip;
-    }
-
-    /// Updates that were done.
-    pub fn updates(&self) -> u32 {
-        whole(self.cpu.slice(state::tensor()))[state::STEP]
-    }
-
-    /// Goes on behind so many updates.
-    pub fn set_updates(&mut self, updates: u32) {
-        self.state()[state::STEP] = updates;
-    }
-
-    fn state(&mut self) -> &mut [u32] {
-        whole_mut(self.cpu.slice_mut(state::tensor()))
-    }
-
     /// All of a buffer with the parameters' layout, or of what is kept.
     pub fn all(&self, place: Place) -> &[f32] {
-        self.cpu.slice(self.model.params.all(place))
+        self.device.slice(self.model.params.all(place))
     }
 
     /// The same, to be written.
     pub fn all_mut(&mut self, place: Place) -> &mut [f32] {
-        self.cpu.slice_mut(self.model.params.all(place))
-    }
-
-    /// A buffer as a file has it: the parameters with what is kept among them, or the gradient or a mean of what is learned.
-    pub fn to_file(&self, place: Place) -> Vec<f32> {
-        let mut file = Vec::new();
-        for named in self.model.params.tensors.iter().filter(|named| holds(place, named)) {
-            let from = if named.tensor.place == Place::Kept { Place::Kept } else { place };
-            named.to_file(self.all(from), &mut file);
-        }
-        file
-    }
-
-    /// Puts back what [`Step::to_file`] gave.
-    ///
-    /// # Panics
-    /// If there are fewer numbers.
-    pub fn from_file(&mut self, place: Place, mut file: &[f32]) {
-        for named in self.model.params.tensors.clone().iter().filter(|named| holds(place, named)) {
-            let to = if named.tensor.place == Place::Kept { Place::Kept } else { place };
-            named.from_file(&mut file, self.all_mut(to));
-        }
+        self.device.slice_mut(self.model.params.all(place))
     }
 }
 
@@ -236,13 +348,11 @@ fn holds(place: Place, named: &Named) -> bool {
 }
 
 // ANCHOR: record
-/// Forward and, in training, backward; `unused` is whether nobody wants the
-/// gradient of the data.
-fn record(model: &Model, pass: Pass, unused: bool) -> Program {
-    let mut cx = Recorder::new(pass);
+/// A pass of a model: forward and, in training, backward.
+pub fn program(model: &Model, pass: Pass, form: Form) -> Program {
+    let mut cx = Recorder::new(pass, form);
     let x = Tensor::new(Place::Input, 0, pass.rows, model.inputs);
-    let x = Tensor { constant: unused, ..x };
-    let (scores, backward) = chain(&model.ops, &mut cx, x);
+    let (scores, backward) = chain(&model.ops, &mut cx, Tensor { constant: form.unused, ..x });
     cx.program.outputs.push(scores);
     if pass.training {
         let labels = Tensor::new(Place::Labels, 0, pass.rows, 1);
@@ -258,8 +368,8 @@ fn record(model: &Model, pass: Pass, unused: bool) -> Program {
 const ALONE: Pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
 
 /// The squares of so many words of a gradient, a sum for each row of them.
-fn norm(words: usize) -> Program {
-    let mut cx = Recorder::new(ALONE);
+fn norm(device: &impl Backend, words: usize) -> Program {
+    let mut cx = Recorder::new(ALONE, device.form());
     let gradient = Tensor::new(Place::Gradient, 0, words / WHOLE, WHOLE);
     let squares = cx.tensor(words / WHOLE, 1);
     cx.of("norm", |cx| {
@@ -276,30 +386,54 @@ fn norm(words: usize) -> Program {
 }
 
 /// The update of so many words of parameters.
-fn update(words: usize, rule: impl Fn(Update) + Send + Sync + 'static) -> Program {
-    let mut cx = Recorder::new(ALONE);
-    let state = state::tensor();
+fn update(device: &impl Backend, words: usize, Rule { code, kernel }: Rule) -> Program {
+    let mut cx = Recorder::new(ALONE, device.form());
+    let (state, rows) = (state::tensor(), words / WHOLE);
     cx.of("update", |cx| {
-        cx.rows("tick", 1, [], [state.by_rows()], |_, [], [state]| {
-            whole_mut(state)[state::STEP] += 1;
-        });
-        let all = Tensor::new(Place::Params, 0, words / WHOLE, WHOLE);
+        let all = Tensor::new(Place::Params, 0, rows, WHOLE);
         let twins = [Place::Params, Place::Mean, Place::Square, Place::Gradient];
         let writes = twins.map(|place| all.twin(place).by_rows());
-        let rows = words / WHOLE;
-        cx.rows("update", rows, [state.whole()], writes, move |first, [state], [p, m, v, g]| {
-            let (step, first) = (whole(state)[state::STEP] as i32, first * WHOLE);
-            let (rate, clip) = (state[state::RATE], state[state::CLIP]);
-            rule(Update { step, rate, clip, first, p, means: [m, v], g });
+        let call =
+            cx.rows("update", rows, [state.whole()], writes, move |at, [state], [p, m, v, g]| {
+                let (step, first) = (whole(state)[state::STEP] as i32, at * WHOLE);
+                let (rate, clip) = (state[state::RATE], state[state::CLIP]);
+                code(Update { step, rate, clip, first, p, means: [m, v], g });
+            });
+        call.costs(11 * words);
+        if let Some((rule, decay)) = kernel {
+            let launch = Launch::each(UPDATE, "update", words).real(decay);
+            call.launches(launch.compiled(&[("RULE", rule as usize)]));
+        }
+    });
+    cx.finish()
+}
+
+/// A batch of so many images out of so many, of so many numbers each.
+fn gather(device: &impl Backend, [data, rows, cols]: [usize; 3]) -> Program {
+    let mut cx = Recorder::new(Pass { rows, ..ALONE }, device.form());
+    let of = |place, rows, cols| Tensor::new(place, 0, rows, cols);
+    let reads = [
+        of(Place::Data, data, cols).whole(),
+        of(Place::Truth, data, 1).whole(),
+        of(Place::Order, rows, 1).by_rows(),
+    ];
+    let writes = [of(Place::Input, rows, cols), of(Place::Labels, rows, 1)].map(Tensor::by_rows);
+    cx.of("batch", |cx| {
+        cx.rows("gather", rows, reads, writes, move |_, [data, truth, order], [images, labels]| {
+            for (at, (to, label)) in
+                whole(order).iter().zip(images.chunks_exact_mut(cols).zip(labels))
+            {
+                to.copy_from_slice(&data[*at as usize * cols..][..cols]);
+                *label = truth[*at as usize];
+            }
         })
-        .costs(11 * words);
+        .launches(Launch::each(GATHER, "gather", rows * cols).with(&[cols]));
     });
     cx.finish()
 }
 
 /// Adam with its paper's defaults, by chapter 3.
 pub fn adam(update: Update) {
-    use backprop::adam::{Adam, Factors, fused};
     let Update { step, rate, p, means: [m, v], g, .. } = update;
     let rule = Adam { lr: f64::from(rate), ..Adam::default() };
     fused(Factors::new(&rule, step), p, m, v, g);

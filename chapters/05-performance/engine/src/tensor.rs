@@ -17,6 +17,12 @@ pub enum Place {
     Input,
     /// A label a word for each.
     Labels,
+    /// A data set that a device keeps: images, f32.
+    Data,
+    /// Their labels, a word each.
+    Truth,
+    /// Which of them a batch takes, a word each.
+    Order,
     /// What changes from step to step: see [`crate::state`].
     State,
     /// A tensor of the program: the plan finds memory for it.
@@ -25,7 +31,7 @@ pub enum Place {
 
 impl Place {
     /// The buffers that outlive a program.
-    pub const LASTING: [Self; 8] = [
+    pub const LASTING: [Self; 11] = [
         Self::Params,
         Self::Gradient,
         Self::Mean,
@@ -33,6 +39,9 @@ impl Place {
         Self::Kept,
         Self::Input,
         Self::Labels,
+        Self::Data,
+        Self::Truth,
+        Self::Order,
         Self::State,
     ];
 
@@ -100,7 +109,13 @@ impl Tensor {
 
     /// Transposed, as an operand of a product.
     pub fn t(self) -> Matrix {
-        Matrix { tensor: self, transposed: true }
+        Matrix { tensor: self, transposed: true, step: None }
+    }
+
+    /// So many of its columns, from one on, as an operand of a GPU's product.
+    pub fn columns(self, from: usize, cols: usize) -> Matrix {
+        let tensor = Self { start: self.start + from, cols, ..self };
+        Matrix { tensor, transposed: false, step: Some(self.cols) }
     }
 
     /// A kernel sees its own rows: those of the block that it works on.
@@ -132,11 +147,13 @@ pub struct Matrix {
     pub tensor: Tensor,
     /// Whether the product sees columns as rows.
     pub transposed: bool,
+    /// From row to row, where the numbers are columns of a wider tensor: for GPUs alone.
+    pub step: Option<usize>,
 }
 
 impl From<Tensor> for Matrix {
     fn from(tensor: Tensor) -> Self {
-        Self { tensor, transposed: false }
+        Self { tensor, transposed: false, step: None }
     }
 }
 

@@ -94,12 +94,12 @@ fn gradients_are_the_central_differences() {
 fn the_slope_learns() {
     let mut step = step(1);
     let slope = step.model.params.tensors[2].tensor;
-    let first = step.cpu.slice(slope)[0];
+    let first = step.device.slice(slope)[0];
     for _ in 0..20 {
         step.gradient(ROWS, Numbers::F32);
         step.update(1e-2);
     }
-    let last = step.cpu.slice(slope)[0];
+    let last = step.device.slice(slope)[0];
     assert!((last - first).abs() > 1e-2, "the slope was {first}, and after 20 steps it is {last}");
 }
 

@@ -6,6 +6,7 @@
 use super::{
     bias::BiasBackward,
     fused::{tick_args, update_args},
+    graph::Graph,
     kernels::{BATCH, FORWARD, FORWARD_LAST, LOSS, TICK, UPDATE_KEEP, launch_each, length},
     product::{Layout, Products},
 };
@@ -223,6 +224,21 @@ impl<'g> Step<'g> {
         self.forward()?;
         self.backward()?;
         self.update()
+    }
+
+    /// The step as a graph. It is not carried out.
+    ///
+    /// # Errors
+    /// An error if the step's device is not CUDA's, or the driver's.
+    pub fn graph(&self) -> Result<Graph<'_>> {
+        let Some(cuda) = self.gpu.as_cuda() else {
+            return Err(Error::message(format!(
+                "{} is driven by OpenCL 1.2, which has no graphs; they take an NVIDIA GPU and CUDA",
+                self.gpu.about().name
+            )));
+        };
+        // SAFETY: the step owns every kernel and buffer that it launches with, and is borrowed as long as the graph.
+        unsafe { Graph::capture(cuda, || self.launch()) }
     }
 
     fn product(&self, layout: Layout, abc: [Arg; 3], [m, k, n]: [usize; 3]) -> Result<()> {

@@ -35,7 +35,7 @@ pub fn profile(model: Model, data: &Split, batch: usize, steps: usize) -> Result
     let (mut total, mut plain) = (Vec::new(), Vec::new());
     for at in 0..WARM_UP + steps {
         for clock in [true, false] {
-            step.cpu.clock = clock;
+            step.device.clock = clock;
             let start = Instant::now();
             step.gradient(batch, Numbers::F32);
             step.update(1e-3);

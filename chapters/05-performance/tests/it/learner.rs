@@ -1,3 +1,4 @@
+use cpu_gpu::gpu::testing;
 use dfdx::prelude::*;
 use lab::data::{self, DataSet};
 use performance::engine::{
@@ -6,7 +7,7 @@ use performance::engine::{
     step::{Step, adam},
     tensor::Place,
 };
-use performance::learner::{Engine, by_engine, operations};
+use performance::learner::{Engine, by_engine, on_device, operations};
 use training::any::Makers;
 use training::autocast::{Operands, autocast};
 use training::model::{self, Images, Network, Targets};
@@ -281,4 +282,53 @@ fn parts_of_a_step_make_the_whole_one() {
         assert_eq!(one.scores(images.clone()).unwrap(), two.scores(images).unwrap());
     }
     assert!(row.iter().any(|g| *g != 0.0));
+}
+
+/// Runs of some steps on the first OpenCL device against the cores', and one that is broken off and goes on.
+#[test]
+fn a_device_trains_as_the_cores_do_and_goes_on_with_the_same_bits() {
+    let Some(gpu) = testing::opencl() else { return };
+    let device: lab::Device = gpu.about().id.parse().unwrap();
+    drop(gpu); // a run opens it anew
+    let _turn = testing::turn();
+    let data = data::drawn(200, 30, 4);
+    for (model, optimizer) in [(Model::Linear, Rule::Momentum), (Model::Mlp, Rule::AdamW)] {
+        let settings = Settings {
+            model,
+            optimizer,
+            decay: 0.01,
+            batch: 66,
+            epochs: 3,
+            engine: EngineKind::Fast,
+            ..Settings::default()
+        };
+        let makers = Makers { device: on_device, ..Makers::on_cpu(by_engine) };
+        let on = |device, run: Option<&std::path::Path>, start| Config {
+            settings: settings.clone(),
+            device,
+            makers,
+            run: run.map(ToOwned::to_owned),
+            start,
+            ..Config::default()
+        };
+        let train = |config: &Config, steps| {
+            let mut losses = Losses(Vec::new(), steps);
+            let outcome = train_on(config, &data, &mut losses).unwrap();
+            (losses.0, outcome.weights)
+        };
+        let (wanted, _) = train(&on(lab::Device::Cpu, None, Start::New), usize::MAX);
+        let (found, weights) = train(&on(device, None, Start::New), usize::MAX);
+        assert_eq!(found.len(), 12);
+        for (found, wanted) in found.iter().zip(&wanted) {
+            assert!((found - wanted).abs() < 1e-3 * wanted, "{model}: {found}, not {wanted}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        train(&on(device, Some(folder.path()), Start::New), 5);
+        let (_, again) = train(&on(device, Some(folder.path()), Start::Resume), usize::MAX);
+        assert!(again == weights, "{model}: other bits");
+    }
+    // What can not be is said before the first step.
+    let large = Settings { batch: 1 << 40, engine: EngineKind::Fast, ..Settings::default() };
+    let Err(why) = on_device(&Cpu::seed_from_u64(1), &large, device) else { panic!("it fits") };
+    assert!(why.to_string().contains("take --batch"), "{why}");
 }

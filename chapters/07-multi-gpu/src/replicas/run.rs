@@ -64,9 +64,9 @@ fn train_equal(
             let learner = dev.learner_by(&config.settings, config.makers)?;
             train_learner(learner, &dev, link, config, data, watcher)
         }
-        #[cfg(not(feature = "cuda"))]
-        Device::Cuda(index) => Err(Error::Config(format!(
-            "this build has no cuda:{index}; use --device cpu, or build with --features cuda"
+        device => Err(Error::Config(format!(
+            "replicas train on this machine's cores, or with --features cuda on NVIDIA GPUs, not on {device}; use --device \
+             cpu, or leave out --replicas"
         ))),
     }
 }
@@ -130,6 +130,7 @@ pub fn device_of(device: Device, local: usize) -> Device {
     match device {
         Device::Cpu => Device::Cpu,
         Device::Cuda(first) => Device::Cuda(first + local),
+        Device::OpenCl(of, first) => Device::OpenCl(of, first + local),
     }
 }
 

@@ -103,7 +103,7 @@ pub fn side_by_side<J: Sync, T: Send>(
 ) -> Result<Vec<T>> {
     let workers = match device {
         Device::Cpu => thread::available_parallelism().map_or(1, usize::from),
-        Device::Cuda(_) => 1,
+        _ => 1,
     };
     let (next, (send, receive)) = (AtomicUsize::new(0), mpsc::channel());
     let mut outcomes: Vec<Option<T>> = all.iter().map(|_| None).collect();

@@ -7,6 +7,7 @@
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
 use crate::{
+    device::Launch,
     ops::{
         Backward, Op,
         channels::{fold, repeated, sums},
@@ -18,6 +19,9 @@ use crate::{
     tensor::Tensor,
 };
 
+/// `batch_norm.cl`.
+const BATCH_NORM: &str =
+    concat!(include_str!("../../kernels/down.h"), include_str!("../../kernels/batch_norm.cl"));
 const EPSILON: f32 = 1e-5;
 /// What a batch adds to the running statistics.
 const MOMENTUM: f32 = 0.1;
@@ -59,27 +63,32 @@ impl Op for BatchNorm {
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
         let Self { scale, bias, running, relu, .. } = *self;
         let (units, y) = (cx.pass.rows, cx.like(x));
+        let each = move |entry| {
+            let launch = Launch::each(BATCH_NORM, entry, x.words());
+            launch.with(&[scale.cols, usize::from(relu)])
+        };
         let moments =
             if cx.pass.training { of_batch(cx, x, running) } else { of_record(cx, running) };
         let reads = [x.by_rows(), moments.whole(), scale.whole(), bias.whole()];
         cx.rows("norm", units, reads, [y.by_rows()], move |_, [x, moments, scale, bias], [y]| {
             normalise(x, moments, [scale, bias], relu, y);
         })
-        .costs(4 * x.words());
+        .costs(4 * x.words())
+        .launches(each("normalise"));
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let [down, along] = sums_backward(cx, [dy, y, x, moments], relu);
             cx.sum(bias.gradient(), down);
             cx.sum(scale.gradient(), along);
-            let (dx, count) = (cx.like(x), (x.words() / scale.cols) as f64);
+            let (dx, means) = (cx.like(x), means(cx, [down, along], x.words() / scale.cols));
             let [dy, y, images] = [dy, y, x].map(Tensor::by_rows);
-            let [moments, scale, down, along] = [moments, scale, down, along].map(Tensor::whole);
-            let reads = [dy, y, images, moments, scale, down, along];
+            let [moments, scale, means] = [moments, scale, means].map(Tensor::whole);
+            let reads = [dy, y, images, moments, scale, means];
             cx.rows("norm", units, reads, [dx.by_rows()], move |_, reads, [dx]| {
-                let [dy, y, x, moments, scale, down, along] = reads;
-                let means = [down, along].map(|parts| mean_of_parts(parts, scale.len(), count));
-                images_backward([dy, y, x], [moments, scale], &means, relu, dx);
+                let [dy, y, x, moments, scale, means] = reads;
+                images_backward([dy, y, x], [moments, scale, means], relu, dx);
             })
-            .costs(6 * x.words());
+            .costs(6 * x.words())
+            .launches(each("images_backward"));
             Some(dx)
         };
         (y, Box::new(backward))
@@ -123,8 +132,7 @@ fn each_line(
 /// dx = t·(g − mean of g − x̂·mean of g·x̂) = t·g − steep·(x − mean) − flat.
 fn images_backward(
     reads: [&[f32]; 3],
-    [moments, scale]: [&[f32]; 2],
-    means: &[Vec<f32>; 2],
+    [moments, scale, means]: [&[f32]; 3],
     relu: bool,
     dx: &mut [f32],
 ) {
@@ -132,7 +140,7 @@ fn images_backward(
     let rows: Vec<[f32; 3]> = (0..scale.len())
         .map(|c| {
             let t = scale[c] * inverse[c];
-            [t, t * inverse[c] * means[1][c], t * means[0][c]]
+            [t, t * inverse[c] * means[scale.len() + c], t * means[c]]
         })
         .collect();
     let row = |of: usize| repeated(&rows.iter().map(|row| row[of]).collect::<Vec<_>>());
@@ -146,22 +154,36 @@ fn images_backward(
     }));
 }
 
-/// The sum of all rows of so many channels, over a count.
-fn mean_of_parts(parts: &[f32], channels: usize, count: f64) -> Vec<f32> {
-    let of = |c: usize| parts[c..].iter().step_by(channels).copied().map(f64::from);
-    (0..channels).map(|c| (of(c).sum::<f64>() / count) as f32).collect()
+/// The sums of all rows of both, over a count of pixels.
+fn means(cx: &mut Recorder, sums: [Tensor; 2], pixels: usize) -> Tensor {
+    let Tensor { rows: parts, cols: channels, .. } = sums[0];
+    let (means, reads) = (cx.tensor(2, channels), sums.map(Tensor::whole));
+    cx.rows("means", 1, reads, [means.by_rows()], move |_, sums, [means]| {
+        for (sums, means) in sums.iter().zip(means.chunks_exact_mut(channels)) {
+            for (c, mean) in means.iter_mut().enumerate() {
+                let own = sums[c..].iter().step_by(channels).copied().map(f64::from);
+                *mean = (own.sum::<f64>() / pixels as f64) as f32;
+            }
+        }
+    })
+    .launches(Launch::each(BATCH_NORM, "means", channels).with(&[parts, pixels]));
+    means
 }
 
 /// Mean and one over the deviation of each channel; the running ones move towards those of the batch.
 fn of_batch(cx: &mut Recorder, x: Tensor, running: [Tensor; 2]) -> Tensor {
     let (units, channels) = (cx.pass.rows, running[0].cols);
     let pixels = x.words() / units / channels;
+    let rows = x.shaped(x.words() / channels, channels);
+    let down = cx.down(BATCH_NORM, "moments_of_parts", rows);
+    let each = cx.block() * pixels;
     // A mean for each block, and the sum of the squares around it.
     let parts = cx.parts(2 * channels);
     cx.rows("moments", units, [x.by_rows()], [parts.part()], move |_, [x], [parts]| {
         block_moments(x, parts);
     })
-    .costs(4 * x.words());
+    .costs(4 * x.words())
+    .launches(down);
     let (moments, reads) = (cx.tensor(2, channels), [parts.whole()]);
     let writes = [moments, running[0], running[1]].map(Tensor::by_rows);
     cx.rows("moments", 1, reads, writes, move |_, [parts], [moments, mean, variance]| {
@@ -183,7 +205,8 @@ fn of_batch(cx: &mut Recorder, x: Tensor, running: [Tensor; 2]) -> Tensor {
             mean[c] = (1.0 - MOMENTUM) * mean[c] + MOMENTUM * all as f32;
             variance[c] = (1.0 - MOMENTUM) * variance[c] + MOMENTUM * unbiased * own;
         }
-    });
+    })
+    .launches(Launch::each(BATCH_NORM, "moments", channels).with(&[units * pixels, each]));
     moments
 }
 
@@ -196,7 +219,8 @@ fn of_record(cx: &mut Recorder, running: [Tensor; 2]) -> Tensor {
         moments[..channels].copy_from_slice(mean);
         let inverse = variance.iter().map(|variance| 1.0 / (variance + EPSILON).sqrt());
         moments[channels..].iter_mut().zip(inverse).for_each(|(to, inverse)| *to = inverse);
-    });
+    })
+    .launches(Launch::each(BATCH_NORM, "of_record", channels));
     moments
 }
 
@@ -228,6 +252,8 @@ fn block_moments(x: &[f32], parts: &mut [f32]) {
 fn sums_backward(cx: &mut Recorder, [dy, y, x, moments]: [Tensor; 4], relu: bool) -> [Tensor; 2] {
     let (units, channels) = (cx.pass.rows, moments.cols);
     let [down, along] = [(); 2].map(|()| cx.parts(channels));
+    let rows = x.shaped(x.words() / channels, channels);
+    let launch = cx.down(BATCH_NORM, "sums_backward", rows).with(&[usize::from(relu)]);
     let reads = [dy.by_rows(), y.by_rows(), x.by_rows(), moments.whole()];
     let writes = [down.part(), along.part()];
     cx.rows("norm sums", units, reads, writes, move |_, [dy, y, x, moments], [down, along]| {
@@ -244,6 +270,7 @@ fn sums_backward(cx: &mut Recorder, [dy, y, x, moments]: [Tensor; 4], relu: bool
         fold(&sum, down);
         fold(&product, along);
     })
-    .costs(5 * x.words());
+    .costs(5 * x.words())
+    .launches(launch);
     [down, along]
 }

@@ -5,7 +5,7 @@ use crate::{
     params::Params,
     philox::Dropout,
     program::Epilogue,
-    record::Recorder,
+    record::{Recorder, SUMS},
     tensor::Tensor,
 };
 
@@ -80,7 +80,7 @@ impl Op for Dense {
         let dropout = self.dropout.filter(|_| cx.pass.training);
         let scale = dropout.map_or(1.0, |dropout| dropout.scale);
         let x = x.shaped(x.words() / w.rows, w.rows);
-        if self.near && dropout.is_none() {
+        if self.near && cx.form.cached && dropout.is_none() {
             return self.record_near(cx, x);
         }
         // ANCHOR: forward
@@ -108,16 +108,12 @@ impl Dense {
     fn record_near(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
         let Self { weight: w, bias: b, relu, .. } = *self;
         let (read, own) = (cx.rounded(x, false), cx.ahead(|cx| cx.rounded(w, false)));
-        let panels = panel::packed(cx, own);
-        let y = panel::forward(cx, read, panels, Some(b), relu);
+        let y = panel::forward(cx, read, own, Some(b), relu);
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let dz = before(cx, dy, (y, b), relu, 1.0);
             let dz = cx.rounded(dz, true);
             panel::gradient(cx, w, read, dz, 0);
-            (!x.constant).then(|| {
-                let panels = panel::packed(cx, own.t());
-                panel::forward(cx, dz, panels, None, false)
-            })
+            (!x.constant).then(|| panel::forward(cx, dz, own.t(), None, false))
         };
         (y, Box::new(backward))
     }
@@ -143,7 +139,7 @@ fn before(
 fn through_relu(cx: &mut Recorder, dy: Tensor, y: Tensor, bias: Tensor, scale: f32) -> Tensor {
     let (units, cols) = (cx.pass.rows, bias.cols);
     let (dz, parts) = (cx.like(y), cx.parts(cols));
-    let reads = [dy.by_rows(), y.by_rows()];
+    let (reads, down) = ([dy.by_rows(), y.by_rows()], cx.down(SUMS, "relu_backward", y));
     cx.rows("relu", units, reads, [dz.by_rows(), parts.part()], move |_, [dy, y], [dz, sums]| {
         lab::wide!(|| {
             sums.fill(0.0);
@@ -155,7 +151,8 @@ fn through_relu(cx: &mut Recorder, dy: Tensor, y: Tensor, bias: Tensor, scale: f
                 sums.iter_mut().zip(&*dz).for_each(|(sum, dz)| *sum += dz);
             }
         });
-    });
+    })
+    .launches(down.real(scale));
     cx.sum(bias.gradient(), parts);
     dz
 }
@@ -163,12 +160,14 @@ fn through_relu(cx: &mut Recorder, dy: Tensor, y: Tensor, bias: Tensor, scale: f
 /// The bias' gradient of a layer without `ReLU`, from that of what came out, which begins in column `from` of `dy`.
 pub(super) fn column_sums(cx: &mut Recorder, dy: Tensor, from: usize, bias: Tensor) {
     let (units, cols, step) = (cx.pass.rows, bias.cols, dy.cols);
-    let parts = cx.parts(cols);
+    let (parts, own) = (cx.parts(cols), Tensor { cols, ..dy });
+    let down = cx.down(SUMS, "columns", own).with(&[step, from]);
     cx.rows("bias", units, [dy.by_rows()], [parts.part()], move |_, [dy], [sums]| {
         sums.fill(0.0);
         lab::wide!(|| for row in dy.chunks_exact(step) {
             sums.iter_mut().zip(&row[from..]).for_each(|(sum, dy)| *sum += dy);
         });
-    });
+    })
+    .launches(down);
     cx.sum(bias.gradient(), parts);
 }

@@ -6,6 +6,7 @@
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
 use crate::{
+    device::Launch,
     ops::{
         Backward, Op,
         dense::{Dense, column_sums},
@@ -17,6 +18,11 @@ use crate::{
     tensor::Tensor,
 };
 use lab::vectors::exp;
+
+/// `gru.cl`.
+const GRU: &str = include_str!("../../kernels/gru.cl");
+/// Sequences of a block of its kernels, which share each weight that is fetched.
+const SEQUENCES: usize = 4;
 
 /// A unit that begins with a state of zeros.
 pub struct Gru {
@@ -50,6 +56,13 @@ impl Op for Gru {
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
         let Self { moments, units, .. } = *self;
         let (rows, numbers) = (cx.pass.rows, cx.pass.numbers);
+        let launch = move |entry, operands: &[usize]| {
+            let threads = (3 * units).next_multiple_of(32).min(192);
+            let grid = [rows.div_ceil(SEQUENCES), 1];
+            let launch = Launch::new(GRU, entry, grid, [threads, 1]).of(operands);
+            let macros = [("UNITS", units), ("SEQUENCES", SEQUENCES), ("THREADS", threads)];
+            launch.with(&[rows, moments]).compiled(&macros)
+        };
         let (own, b) = (self.recurrent.weight, self.recurrent.bias);
         let (seen, input) = self.input.record(cx, x);
         let w = cx.ahead(|cx| cx.rounded(own, false));
@@ -75,7 +88,8 @@ impl Op for Gru {
                 open(seen, state, gates, units);
             }
         })
-        .costs(moments * rows * units * (6 * units + 20));
+        .costs(moments * rows * units * (6 * units + 20))
+        .launches(launch("moments", &[0, 1, 2, 3, 4, 5]));
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let [dseen, dsaid] = [0; 2].map(|_| cx.tensor(rows * moments, 3 * units));
             let (up, factor) = (cx.tensor(rows, units), state::tensor());
@@ -98,7 +112,8 @@ impl Op for Gru {
                     panel::product((up, units), said, Right::packed(weights, wide), None);
                 }
             })
-            .costs(moments * rows * units * (6 * units + 20));
+            .costs(moments * rows * units * (6 * units + 20))
+            .launches(launch("moments_backward", &[0, 1, 2, 3, 5, 6]));
             column_sums(cx, dsaid, 0, b);
             let read = cx.rounded(before.tensor, false);
             panel::gradient(cx, own, read, dsaid, 0);

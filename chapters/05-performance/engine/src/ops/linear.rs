@@ -33,11 +33,12 @@ impl Op for Linear {
     }
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
-        let (Matrix { tensor: w, transposed }, (inputs, outputs)) =
+        let (Matrix { tensor: w, transposed, .. }, (inputs, outputs)) =
             (self.weight, self.weight.shape());
         let x = x.shaped(x.words() / inputs, inputs);
         let (y, read, own) = (cx.tensor(x.rows, outputs), cx.operand(x), cx.operand(w));
-        cx.product(y, read, Matrix { tensor: own, transposed }, Epilogue::default());
+        let seen = move |transposed| if transposed { own.t() } else { own.into() };
+        cx.product(y, read, seen(transposed), Epilogue::default());
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let dy = cx.operand_gradient(dy);
             if transposed {
@@ -46,8 +47,8 @@ impl Op for Linear {
                 cx.product(w.gradient(), read.t(), dy, Epilogue::default());
             }
             (!x.constant).then(|| {
-                let (dx, turned) = (cx.like(x), Matrix { tensor: own, transposed: !transposed });
-                cx.product(dx, dy, turned, Epilogue::default());
+                let dx = cx.like(x);
+                cx.product(dx, dy, seen(!transposed), Epilogue::default());
                 dx
             })
         };

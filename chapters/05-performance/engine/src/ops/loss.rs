@@ -1,6 +1,7 @@
 //! Softmax and cross-entropy: the loss of each row, and the gradient of the scores in the same pass.
 
 use crate::{
+    device::Launch,
     record::Recorder,
     state,
     sums::{largest, replace_and_sum},
@@ -9,11 +10,17 @@ use crate::{
 };
 use lab::vectors::exp;
 
+/// `loss.cl`.
+const LOSS: &str =
+    concat!(include_str!("../../kernels/rows.h"), include_str!("../../kernels/loss.cl"));
+
 /// The gradient of the batch's mean loss, and a row of two sums for each block: of the losses, and of the right answers.
 /// `labels` has a word a row.
 pub fn record(cx: &mut Recorder, scores: Tensor, labels: Tensor) -> [Tensor; 2] {
     let (rows, cols) = (scores.rows, scores.cols);
     let (gradient, parts) = (cx.like(scores), cx.parts(2));
+    let each = cx.block();
+    let launch = Launch::new(LOSS, "loss", [parts.rows, 1], [32, 8]);
     let reads = [scores.by_rows(), labels.by_rows(), state::tensor().whole()];
     let writes = [gradient.by_rows(), parts.part()];
     cx.rows("loss", rows, reads, writes, move |_, [scores, labels, state], [gradient, sums]| {
@@ -36,6 +43,7 @@ pub fn record(cx: &mut Recorder, scores: Tensor, labels: Tensor) -> [Tensor; 2] 
             // ANCHOR_END: row
         }
     })
-    .costs(6 * rows * cols);
+    .costs(6 * rows * cols)
+    .launches(launch.with(&[rows, cols, each]));
     [gradient, parts]
 }

@@ -1,7 +1,8 @@
 //! The mean of an image's rows.
 
 use crate::{
-    ops::{Backward, Op},
+    device::Launch,
+    ops::{Backward, EACH, Op},
     record::Recorder,
     tensor::Tensor,
 };
@@ -30,7 +31,9 @@ impl Op for Mean {
                 }
             });
         })
-        .costs(x.words());
+        .costs(x.words())
+        .launches(Launch::each(EACH, "mean", y.words()).with(&[self.0, width]));
+        let of = self.0;
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let dx = cx.like(x);
             cx.rows("mean", rows, [dy.by_rows()], [dx.by_rows()], move |_, [dy], [dx]| {
@@ -42,7 +45,8 @@ impl Op for Mean {
                     }
                 );
             })
-            .costs(x.words());
+            .costs(x.words())
+            .launches(Launch::each(EACH, "mean_backward", x.words()).with(&[of, width]));
             Some(dx)
         };
         (y, Box::new(backward))

@@ -4,7 +4,9 @@
 #![allow(clippy::inline_always, reason = "a tile is compiled for its kernel's CPU")]
 
 use crate::{
-    ops::relu::at_least,
+    device::Launch,
+    ops::{EACH, relu::at_least},
+    program::Epilogue,
     record::Recorder,
     tensor::{Matrix, Tensor},
 };
@@ -18,11 +20,15 @@ fn wide(cols: usize) -> usize {
     if cols <= WIDE { cols } else { cols.div_ceil(cols.div_ceil(WIDE)).next_multiple_of(16) }
 }
 
-/// A matrix of parameters in panels of columns: each has its rows, one behind the other.
+/// A matrix of parameters in panels of columns: each has its rows, one behind the other. For a GPU it is as it lies, or turned
+/// around.
 pub fn packed(cx: &mut Recorder, matrix: impl Into<Matrix>) -> Tensor {
-    let Matrix { tensor, transposed } = matrix.into();
+    let Matrix { tensor, transposed, .. } = matrix.into();
     let Tensor { rows, cols, .. } = tensor;
     let (k, n) = if transposed { (cols, rows) } else { (rows, cols) };
+    if !(cx.form.cached || transposed) {
+        return tensor;
+    }
     let packed = cx.tensor(k, n);
     let call = |cx: &mut Recorder| {
         cx.rows("pack", 1, [tensor.whole()], [packed.by_rows()], move |_, [from], [to]| {
@@ -37,37 +43,45 @@ pub fn packed(cx: &mut Recorder, matrix: impl Into<Matrix>) -> Tensor {
                     }
                 }
             }
-        });
+        })
+        .launches(Launch::each(EACH, "turn", k * n).with(&[rows, cols]));
     };
     cx.ahead(call);
     packed
 }
 
-/// Matrices of parameters side by side.
-pub fn joined<const R: usize>(cx: &mut Recorder, parts: [Tensor; R]) -> Tensor {
-    let (cols, own) = (parts[0].cols, cx.tensor(parts[0].rows, R * parts[0].cols));
+/// Three matrices of parameters side by side.
+pub fn joined(cx: &mut Recorder, parts: [Tensor; 3]) -> Tensor {
+    let (cols, own) = (parts[0].cols, cx.tensor(parts[0].rows, 3 * parts[0].cols));
     cx.ahead(|cx| {
         cx.rows("join", 1, parts.map(Tensor::whole), [own.by_rows()], move |_, parts, [own]| {
-            for (row, own) in own.chunks_exact_mut(R * cols).enumerate() {
+            for (row, own) in own.chunks_exact_mut(3 * cols).enumerate() {
                 for (to, from) in own.chunks_exact_mut(cols).zip(parts) {
                     to.copy_from_slice(&from[row * cols..][..cols]);
                 }
             }
-        });
+        })
+        .launches(Launch::each(EACH, "join", own.words()).with(&[cols]));
     });
     own
 }
 
-/// y = x·W, plus a row, then `ReLU` if it is asked for, in the block's own cache. W is [`packed`].
+/// y = x·W, plus a row, then `ReLU` if it is asked for, in the block's own cache.
 pub fn forward(
     cx: &mut Recorder,
     x: Tensor,
-    w: Tensor,
+    w: impl Into<Matrix>,
     bias: Option<Tensor>,
     relu: bool,
 ) -> Tensor {
-    let (units, k, n) = (cx.pass.rows, w.rows, w.cols);
-    let (y, zeros) = (cx.tensor(x.rows, n), vec![0.0; n]);
+    let (units, w) = (cx.pass.rows, w.into());
+    let (k, n) = w.shape();
+    let y = cx.tensor(x.rows, n);
+    if !cx.form.cached {
+        cx.product(y, x, w, Epilogue { bias, relu, dropout: None });
+        return y;
+    }
+    let (w, zeros) = (packed(cx, w), vec![0.0; n]);
     let reads = [x.by_rows(), w.whole(), bias.unwrap_or(w).whole()];
     cx.rows("near product", units, reads, [y.by_rows()], move |_, [x, w, row], [y]| {
         let row = if bias.is_some() { row } else { &zeros };
@@ -84,6 +98,9 @@ pub fn forward(
 /// `dy`: xᵀ·dy, block by block.
 pub fn gradient(cx: &mut Recorder, w: Tensor, x: Tensor, dy: Tensor, from: usize) {
     let (units, k, n, step) = (cx.pass.rows, w.rows, w.cols, dy.cols);
+    if !cx.form.cached {
+        return cx.product(w.gradient(), x.t(), dy.columns(from, n), Epilogue::default());
+    }
     let (parts, zeros) = (cx.parts(k * n), vec![0.0; n]);
     let reads = [x.by_rows(), dy.by_rows()];
     cx.rows("near gradient", units, reads, [parts.part()], move |_, [x, dy], [dw]| {

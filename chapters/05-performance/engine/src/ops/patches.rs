@@ -1,7 +1,8 @@
 //! An image becomes its square patches, a row each: from left to right, from top to bottom.
 
 use crate::{
-    ops::{Backward, Op},
+    device::Launch,
+    ops::{Backward, EACH, Op},
     record::Recorder,
     tensor::Tensor,
 };
@@ -48,7 +49,12 @@ impl Patches {
                     y[to * patch..][..patch].copy_from_slice(&x[from * patch..][..patch]);
                 }
             }
-        });
+        })
+        .launches(Launch::each(EACH, "patches", x.words()).with(&[
+            image,
+            patch,
+            usize::from(back),
+        ]));
         y
     }
 }

@@ -4,12 +4,15 @@
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
 use crate::{
+    device::Launch,
     ops::{Backward, Op},
     record::Recorder,
     tensor::Tensor,
     words::{bytes, bytes_mut},
 };
 
+/// `pool.cl`.
+const POOL: &str = include_str!("../../kernels/pool.cl");
 /// A result came from the first to the fourth if this bit is set. One of zero came from none: its gradient goes nowhere.
 const NONE: u8 = 0;
 /// Channels that a loop treats at once.
@@ -45,13 +48,15 @@ impl Op for ReluPool {
         cx.rows("pool", units, [x.by_rows()], writes, move |_, [x], [y, which]| {
             lab::wide!(|| pool(x, y, bytes_mut(which), line, c));
         })
-        .costs(x.words());
+        .costs(x.words())
+        .launches(Launch::each(POOL, "pool", y.words()).with(&[line, c]));
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let dx = cx.like(x);
             let reads = [dy.by_rows(), which.by_rows()];
             cx.rows("unpool", units, reads, [dx.by_rows()], move |_, [dy, which], [dx]| {
                 lab::wide!(|| unpool(dy, bytes(which), dx, line, c));
-            });
+            })
+            .launches(Launch::each(POOL, "unpool", y.words()).with(&[line, c]));
             Some(dx)
         };
         (y, Box::new(backward))

@@ -1,7 +1,8 @@
 //! A learned row for each place in a sequence, added to what is there: where it is.
 
 use crate::{
-    ops::{Backward, Op, dense::column_sums},
+    device::Launch,
+    ops::{Backward, EACH, Op, dense::column_sums},
     params::Params,
     record::Recorder,
     tensor::Tensor,
@@ -31,7 +32,8 @@ impl Op for Position {
                 }
             });
         })
-        .costs(x.words());
+        .costs(x.words())
+        .launches(Launch::each(EACH, "add", x.words()).with(&[own.words()]));
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let row = own.shaped(1, own.words());
             column_sums(cx, dy.shaped(dy.words() / row.cols, row.cols), 0, row);

@@ -5,7 +5,8 @@
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
 use crate::{
-    ops::{Backward, Op},
+    device::Launch,
+    ops::{Backward, EACH, Op},
     record::Recorder,
     tensor::Tensor,
 };
@@ -37,7 +38,8 @@ impl Op for Relu {
         cx.rows("relu", units, [x.by_rows()], [y.by_rows()], |_, [x], [y]| {
             lab::wide!(|| y.iter_mut().zip(x).for_each(|(y, x)| *y = at_least(0.0, *x)));
         })
-        .costs(x.words());
+        .costs(x.words())
+        .launches(Launch::each(EACH, "relu", x.words()));
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let dx = cx.like(x);
             let reads = [dy.by_rows(), y.by_rows()];
@@ -47,7 +49,8 @@ impl Op for Relu {
                     .iter_mut()
                     .zip(given)
                     .for_each(|(dx, (dy, y))| *dx = through(*y, *dy)));
-            });
+            })
+            .launches(Launch::each(EACH, "relu_backward", x.words()));
             Some(dx)
         };
         (y, Box::new(backward))

@@ -1,7 +1,8 @@
 //! An operation that contains operations: a residual path around some.
 
 use crate::{
-    ops::{Backward, Op, chain},
+    device::Launch,
+    ops::{Backward, EACH, Op, chain},
     record::Recorder,
     tensor::Tensor,
 };
@@ -32,6 +33,7 @@ fn add(cx: &mut Recorder, x: Tensor, more: Tensor) -> Tensor {
             *sum = x + more;
         }
     })
-    .costs(x.words());
+    .costs(x.words())
+    .launches(Launch::each(EACH, "add", x.words()).with(&[x.words()]));
     sum
 }

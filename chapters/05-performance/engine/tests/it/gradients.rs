@@ -65,7 +65,7 @@ fn check_batch(
     assert!((found / wanted - 1.0).abs() < 1e-5, "loss {found}, by definition {wanted}");
     for named in tensors() {
         let (name, tensor) = (&named.name, named.tensor);
-        let gradient = step.cpu.slice(tensor.gradient()).to_vec();
+        let gradient = step.device.slice(tensor.gradient()).to_vec();
         let length = gradient.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
         for at in (0..tensor.words()).step_by(tensor.words().div_ceil(9)) {
             let mut slope = |by: f64| {

@@ -37,7 +37,7 @@ fn one_image_that_is_not_a_number_reaches_its_scores_and_all_gradients() {
             let scores = step.gradient(BATCH, Numbers::F32);
             assert!(scores[..10].iter().all(|score| score.is_nan()));
             for named in tensors.iter().filter(|named| named.tensor.place == Place::Params) {
-                let gradient = step.cpu.slice(named.tensor.gradient());
+                let gradient = step.device.slice(named.tensor.gradient());
                 assert!(gradient.iter().any(|g| g.is_nan()), "{}, fused: {fused}", named.name);
             }
         }
@@ -49,7 +49,7 @@ fn one_image_that_is_not_a_number_reaches_its_scores_and_all_gradients() {
 fn the_times_of_calls_add_up_to_the_time_of_the_step() {
     for model in models() {
         let mut step = step_of(model, 3);
-        step.cpu.clock = true;
+        step.device.clock = true;
         batch(0, &mut step);
         let counted = |step: &Step| -> f64 {
             step.passes.values().flat_map(Loaded::profile).map(|(_, seconds)| seconds).sum()
@@ -158,7 +158,8 @@ fn gradients_of_pieces_add_up_to_that_of_the_batch() {
             let (to, truth) = step.batch(piece.len());
             to.copy_from_slice(&images[piece.start * 784..piece.end * 784]);
             truth.copy_from_slice(&labels[piece.clone()]);
-            let [loss, count] = step.piece(piece.len(), Numbers::F32, [piece.start, BATCH]);
+            let pass = step.piece(piece.len(), Numbers::F32, [piece.start, BATCH]);
+            let [loss, count] = step.sums(pass);
             sums = [sums[0] + loss, sums[1] + count];
         }
         assert!((sums[0] / losses - 1.0).abs() < 1e-5 && sums[1].to_bits() == right.to_bits());

@@ -2,7 +2,6 @@
 
 use crate::gpu::{
     fused::{Costs, Mode, Operation, Task},
-    graph::Graph,
     overlap::{self, Feed, Pinned},
     step::Step,
 };
@@ -222,7 +221,7 @@ pub fn graph(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
             Ok::<f64, lab::Error>(r.record(of(GRAPH), seconds))
         };
         let launched = record(r, "launched", &|| step.launch())?;
-        match Graph::of(&step) {
+        match step.graph() {
             Ok(graph) => {
                 let replayed = record(r, "replayed", &|| graph.replay())?;
                 r.one(GRAPH_GAIN.at(list), launched / replayed);

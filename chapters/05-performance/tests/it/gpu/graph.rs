@@ -1,14 +1,14 @@
 use crate::gpu::step::example;
 use backprop::adam::Adam;
 use cpu_gpu::{Result, gpu::testing};
-use performance::gpu::{graph::Graph, step::Step};
+use performance::gpu::step::Step;
 
 #[test]
 fn a_device_without_graphs_says_so() {
     let Some(gpu) = testing::opencl() else { return };
     let (model, pixels, labels) = example(&[6, 4, 3], 5);
     let step = Step::new(&*gpu, &model, (&pixels, &labels), 2, Adam::default()).unwrap();
-    let Err(error) = Graph::of(&step) else { panic!("OpenCL has graphs") };
+    let Err(error) = step.graph() else { panic!("OpenCL has graphs") };
     assert!(error.to_string().contains("has no graphs"), "{error}");
 }
 
@@ -28,6 +28,6 @@ fn replayed_steps_equal_launched_ones_bit_for_bit() {
         step.parameters().unwrap().into_iter().map(f32::to_bits).collect()
     };
     let launched = run(&|| step.launch());
-    let graph = Graph::of(&step).unwrap();
+    let graph = step.graph().unwrap();
     assert_eq!(launched, run(&|| graph.replay()));
 }

@@ -1,11 +1,10 @@
-//! A step as a CUDA graph: its launches are recorded once, and then started with one call.
+//! Launches as a CUDA graph: they are recorded once, and then started with one call.
 //!
 //! While a stream captures, a launch is written down instead of carried out (CUDA C++ Programming Guide, "CUDA Graphs").
 //! What is written down are the kernel, the launch's shape and the arguments' values: the same buffers at every replay.
 //! What differs from step to step must therefore lie *in* a buffer, as the order of the images and the step's number
 //! do.
 
-use super::step::Step;
 use cpu_gpu::{
     Error, Result,
     gpu::{Gpu, cuda::Cuda},
@@ -34,22 +33,6 @@ fn failed(what: &str) -> impl Fn(DriverError) -> Error {
 }
 
 impl<'s> Graph<'s> {
-    /// Records a step. It is not carried out.
-    ///
-    /// # Errors
-    /// An error if the step's device is not CUDA's, or the driver's.
-    pub fn of(step: &'s Step) -> Result<Self> {
-        let gpu: &'s dyn Gpu = step.gpu();
-        let Some(cuda) = gpu.as_cuda() else {
-            return Err(Error::message(format!(
-                "{} is driven by OpenCL 1.2, which has no graphs; they take an NVIDIA GPU and CUDA",
-                gpu.about().name
-            )));
-        };
-        // SAFETY: the step owns every kernel and buffer that it launches with, and is borrowed as long as the graph.
-        unsafe { Self::capture(cuda, || step.launch()) }
-    }
-
     /// Records what `work` launches on the device's stream.
     ///
     /// # Safety

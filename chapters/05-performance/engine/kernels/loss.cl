@@ -1,0 +1,50 @@
+// Softmax, cross-entropy and their gradient in one pass over the scores.
+//
+// Launch    blocks of 32×8 threads along x, one for each part of the rows; 32 threads share a row.
+// Reads     scores: [rows, cols]. labels: [rows], each below cols. state.
+// Writes    gradient: (probability − target)·share. sums: of each part the rows' losses, and how many were right. A score of
+//           NaN makes its row's loss NaN.
+// Before    chapter 3, softmax.rs: the same formulas.
+
+KERNEL THREADS_OF_BLOCK(32, 8) void loss(
+    IN(scores), IN(labels), IN(state), OUT(gradient), OUT(sums), uint rows, uint cols, uint each)
+{
+    SHARED float parts[8 * 32];
+    READ(scores);
+    WORDS(labels);
+    READ(state);
+    WRITE(gradient);
+    WRITE(sums);
+    uint end = (BLOCK_X + 1) * each < rows ? (BLOCK_X + 1) * each : rows;
+    float share = state[SHARE], loss = 0.0f, right = 0.0f;
+    for (uint first = BLOCK_X * each; first < end; first += 8) {
+        uint row = first + THREAD_Y;
+        uint here = row < end ? cols : 0; // others only wait at the barriers
+        GLOBAL const float *s = scores + row * here;
+        float highest = -INFINITY;
+        for (uint j = THREAD_X; j < here; j += 32) highest = s[j] > highest ? s[j] : highest;
+        highest = of_row(parts, highest, true);
+        float sum = 0.0f;
+        for (uint j = THREAD_X; j < here; j += 32) sum += EXP(s[j] - highest);
+        sum = of_row(parts, sum, false);
+        if (here == 0) continue;
+        uint label = labels[row];
+        for (uint j = THREAD_X; j < cols; j += 32) {
+            float truth = j == label ? 1.0f : 0.0f;
+            gradient[row * cols + j] = (EXP(s[j] - highest) / sum - truth) * share;
+        }
+        loss += LOG(sum) - (s[label] - highest);
+        right += s[label] >= highest ? 1.0f : 0.0f;
+    }
+    BARRIER();
+    if (THREAD_X == 0) {
+        parts[THREAD_Y] = loss;
+        parts[8 + THREAD_Y] = right;
+    }
+    BARRIER();
+    if (THREAD_X == 0 && THREAD_Y < 2) {
+        float sum = 0.0f;
+        for (uint y = 0; y < 8; y++) sum += parts[8 * THREAD_Y + y];
+        sums[2 * BLOCK_X + THREAD_Y] = sum;
+    }
+}

@@ -1,0 +1,279 @@
+//! A GPU as the engine's backend: each call of a program is one launch or a few, and on CUDA all of them are one graph.
+
+use crate::{
+    cast::{Home, Planned, launches},
+    graph::Graph,
+    kernels::{Kernels, SET, length},
+};
+use cpu_gpu::{
+    Error, Result,
+    gpu::{self, Arg, Buffer, Kernel, cuda::sentence, read_all, write_all},
+};
+use cudarc::driver::result::mem_get_info;
+use engine::{
+    backend::{Backend, Form},
+    device::{Launch, Macros, Number},
+    plan::Plan,
+    program::{Call, Program},
+    state,
+    tensor::{Place, Tensor},
+};
+use std::{borrow::Cow, cell::RefCell, rc::Rc};
+
+/// What suits a GPU: more parts of rows than the CPU's, for more multiprocessors.
+pub const FORM: Form = Form { blocks: 64, cached: false, unused: true };
+
+/// A device of chapter 2 with the engine's buffers.
+///
+/// What fails first is kept, and nothing is done after it: see [`Gpu::check`].
+pub struct Gpu<'g> {
+    gpu: &'g dyn gpu::Gpu,
+    /// Whether CUDA's launches are recorded in graphs; a timeline wants to see each of them.
+    pub graphs: bool,
+    kernels: Kernels,
+    lasting: [Option<Buffer>; Place::LASTING.len()],
+    /// Sums of the slices of a product.
+    parts: Option<Buffer>,
+    /// How often a buffer was replaced by a larger one: graphs know the addresses of those before.
+    replaced: usize,
+    failed: RefCell<Option<String>>,
+}
+
+/// A program on a device.
+#[derive(Default)]
+pub struct Loaded<'g> {
+    /// Its calls.
+    pub calls: Vec<Call>,
+    /// Words of the memory that its temporaries share.
+    pub arena: usize,
+    launches: Vec<Ready>,
+    memory: Option<Buffer>,
+    /// What is read when it has run, each in memory of its own.
+    outputs: Vec<(Tensor, Buffer)>,
+    graph: RefCell<Option<(usize, Graph<'g>)>>,
+}
+
+/// A launch with its kernel.
+struct Ready {
+    kernel: Rc<Kernel>,
+    how: gpu::Launch,
+    operands: Vec<(Home, u32)>,
+    numbers: Vec<Number>,
+}
+
+impl<'g> Gpu<'g> {
+    /// A device with nothing on it.
+    pub fn new(gpu: &'g dyn gpu::Gpu) -> Self {
+        Self {
+            gpu,
+            graphs: true,
+            kernels: Kernels::default(),
+            lasting: Default::default(),
+            parts: None,
+            replaced: 0,
+            failed: RefCell::default(),
+        }
+    }
+
+    /// The device.
+    pub fn gpu(&self) -> &'g dyn gpu::Gpu {
+        self.gpu
+    }
+
+    /// What has failed since the device was opened, if anything has.
+    ///
+    /// # Errors
+    /// The first thing that failed.
+    pub fn check(&self) -> Result<()> {
+        match &*self.failed.borrow() {
+            None => Ok(()),
+            Some(why) => Err(Error::message(why.clone())),
+        }
+    }
+
+    /// Bytes of the device's memory that nobody has: CUDA tells; of OpenCL's devices all of it is hoped for.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn free(&self) -> Result<u64> {
+        let Some(cuda) = self.gpu.as_cuda() else { return Ok(self.gpu.about().memory) };
+        cuda.bind()?;
+        let told = mem_get_info();
+        let (free, _) = told.map_err(|e| {
+            Error::message(sentence(&self.gpu.about().name, "tell its memory", e.0))
+        })?;
+        Ok(free as u64)
+    }
+
+    /// What `work` gives, unless something failed before or fails now.
+    fn noted<R>(&self, work: impl FnOnce() -> Result<R>) -> Option<R> {
+        if self.failed.borrow().is_some() {
+            return None;
+        }
+        let done = work();
+        done.map_err(|why| *self.failed.borrow_mut() = Some(why.to_string())).ok()
+    }
+
+    fn lasting(&self, place: Place) -> Result<&Buffer> {
+        let found = self.lasting[place.lasting()].as_ref();
+        found.ok_or_else(|| Error::message(format!("{place:?} has no memory on the device")))
+    }
+
+    /// A buffer of at least so many words with what another one holds, and zeros behind it.
+    fn larger(&self, old: Option<&Buffer>, words: usize) -> Result<Buffer> {
+        length(words)?;
+        let new = self.gpu.alloc(4 * words.max(1))?;
+        write_all(self.gpu, &new, &vec![0_u32; words])?;
+        if let Some(old) = old {
+            self.gpu.copy(old, &new, old.bytes.min(new.bytes))?;
+        }
+        Ok(new)
+    }
+
+    fn ready(&mut self, program: Program) -> Result<Loaded<'g>> {
+        let plan = Plan::new(&program, false);
+        let (planned, parts) = launches(&program, &plan)?;
+        let ready = |Planned { launch, operands }| {
+            let Launch { source, entry, macros, numbers, grid, block, .. } = launch;
+            let kernel = self.kernels.get(self.gpu, (source, entry, &macros))?;
+            Ok(Ready { kernel, how: gpu::Launch::new(grid, block), operands, numbers })
+        };
+        let launches = planned.into_iter().map(ready).collect::<Result<_>>()?;
+        let Program { calls, outputs, .. } = program;
+        if self.parts.as_ref().is_none_or(|known| known.bytes < 4 * parts) {
+            self.parts = Some(self.gpu.alloc(4 * parts.max(1))?);
+            self.replaced += 1;
+        }
+        let memory = Some(self.gpu.alloc(4 * plan.arena.max(1))?);
+        let own = |tensor: &Tensor| Ok((*tensor, self.gpu.alloc(4 * tensor.words())?));
+        let outputs = outputs.iter().map(own).collect::<Result<_>>()?;
+        Ok(Loaded {
+            calls,
+            arena: plan.arena,
+            launches,
+            memory,
+            outputs,
+            graph: RefCell::default(),
+        })
+    }
+
+    fn buffer<'b>(&'b self, loaded: &'b Loaded, home: Home) -> Result<&'b Buffer> {
+        let there = match home {
+            Home::Lasting(at) => self.lasting[at].as_ref(),
+            Home::Memory => loaded.memory.as_ref(),
+            Home::Output(at) => loaded.outputs.get(at).map(|(_, buffer)| buffer),
+            Home::Parts => self.parts.as_ref(),
+        };
+        there.ok_or_else(|| Error::message("an operand has no memory on the device"))
+    }
+
+    fn launch(&self, loaded: &Loaded) -> Result<()> {
+        for Ready { kernel, how, operands, numbers } in &loaded.launches {
+            let mut args = Vec::with_capacity(2 * operands.len() + numbers.len());
+            for (home, start) in operands {
+                args.extend([Arg::Buffer(self.buffer(loaded, *home)?), Arg::U32(*start)]);
+            }
+            args.extend(numbers.iter().map(|number| match number {
+                Number::Whole(number) => Arg::U32(*number),
+                Number::Real(number) => Arg::F32(*number),
+            }));
+            self.gpu.launch(kernel, *how, &args)?;
+        }
+        Ok(())
+    }
+
+    fn start(&self, loaded: &Loaded<'g>) -> Result<()> {
+        let Some(cuda) = self.gpu.as_cuda().filter(|_| self.graphs) else {
+            return self.launch(loaded);
+        };
+        let mut known = loaded.graph.borrow_mut();
+        if known.as_ref().is_none_or(|(replaced, _)| *replaced != self.replaced) {
+            drop(known.take());
+            // SAFETY: kernels and memory are the program's, which has the graph; a buffer of the device is replaced only with
+            // another count, and then this graph is not started again.
+            let graph = unsafe { Graph::capture(cuda, || self.launch(loaded)) }?;
+            *known = Some((self.replaced, graph));
+        }
+        known.as_ref().map_or(Ok(()), |(_, graph)| graph.replay())
+    }
+
+    /// Starts the kernel that sets the words of the state.
+    fn set(&self, words: &[f32]) -> Result<()> {
+        let kernel = self.kernels.get(self.gpu, (SET, "set", &Macros::new()))?;
+        let mut args = vec![Arg::Buffer(self.lasting(Place::State)?)];
+        args.extend(words.iter().map(|word| Arg::U32(word.to_bits())));
+        self.gpu.launch(&kernel, gpu::Launch::new([1, 1], [1, 1]), &args)
+    }
+
+    fn copy_to(&self, to: Tensor, words: &[f32]) -> Result<()> {
+        let buffer = self.lasting(to.place)?;
+        if to.start == 0 {
+            return write_all(self.gpu, buffer, words);
+        }
+        let mut all = read_all::<f32>(self.gpu, buffer, to.start + words.len())?;
+        all[to.start..].copy_from_slice(words);
+        write_all(self.gpu, buffer, &all)
+    }
+}
+
+impl Loaded<'_> {
+    /// Kernels that a run of it launches.
+    pub fn launches(&self) -> usize {
+        self.launches.len()
+    }
+}
+
+impl<'g> Backend for Gpu<'g> {
+    type Loaded = Loaded<'g>;
+
+    fn form(&self) -> Form {
+        FORM
+    }
+
+    fn allocate(&mut self, place: Place, words: usize) {
+        let at = place.lasting();
+        let known = self.lasting[at].as_ref();
+        if known.is_some_and(|known| known.bytes >= 4 * words) {
+            return;
+        }
+        if let Some(new) = self.noted(|| self.larger(known, words)) {
+            self.lasting[at] = Some(new);
+            self.replaced += 1;
+        }
+    }
+
+    fn write(&mut self, to: Tensor, words: &[f32]) {
+        self.noted(|| match to.place {
+            Place::State if words.len() == state::WORDS => self.set(words),
+            _ => self.copy_to(to, words),
+        });
+    }
+
+    fn read(&self, from: Tensor) -> Cow<'_, [f32]> {
+        let end = from.start + from.words();
+        let all = self.noted(|| read_all::<f32>(self.gpu, self.lasting(from.place)?, end));
+        let all = all.unwrap_or_else(|| vec![0.0; end]);
+        all[from.start..].to_vec().into()
+    }
+
+    fn load(&mut self, program: Program) -> Loaded<'g> {
+        if self.check().is_err() {
+            return Loaded::default();
+        }
+        let loaded = self.ready(program);
+        loaded.unwrap_or_else(|why| {
+            *self.failed.borrow_mut() = Some(why.to_string());
+            Loaded::default()
+        })
+    }
+
+    fn run(&mut self, loaded: &Loaded<'g>) {
+        self.noted(|| self.start(loaded));
+    }
+
+    fn output(&mut self, loaded: &Loaded<'g>, number: usize) -> Vec<f32> {
+        let found = loaded.outputs.get(number);
+        let read = |(tensor, buffer): &(Tensor, Buffer)| read_all(self.gpu, buffer, tensor.words());
+        found.and_then(|own| self.noted(|| read(own))).unwrap_or_default()
+    }
+}

@@ -1,0 +1,65 @@
+//! Every kernel of every model's step, compiled by NVRTC as the course does when it runs, for three generations of GPUs. It needs
+//! no GPU. None may use a stack, keep registers in memory, or let the compiler complain.
+
+use crate::{
+    code::{self, Code, GENERATIONS},
+    steps::{BATCH, models},
+};
+use cpu_gpu::gpu::testing::nvrtc;
+use engine::{
+    device::Macros,
+    plan::Plan,
+    program::Numbers,
+    record::Pass,
+    step::{GATHER, UPDATE, program},
+};
+use engine_gpu::{
+    backend::FORM,
+    cast::launches,
+    kernels::{SET, text},
+};
+
+/// Text, name and macros of all kernels, each once.
+fn all() -> Vec<(&'static str, &'static str, Macros)> {
+    let mut all = vec![(SET, "set", Vec::new()), (GATHER, "gather", Vec::new())];
+    all.extend((0..5).map(|rule| (UPDATE, "update", vec![("RULE", rule)])));
+    for model in models() {
+        for training in [true, false] {
+            let pass = Pass { rows: BATCH, training, numbers: Numbers::F32 };
+            let program = program(&model, pass, FORM);
+            let (launches, _) = launches(&program, &Plan::new(&program, false)).unwrap();
+            let kernels = launches.into_iter().map(|planned| planned.launch);
+            all.extend(kernels.map(|launch| (launch.source, launch.entry, launch.macros)));
+        }
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+#[test]
+fn every_kernel_compiles_with_nvrtc_as_the_course_does() {
+    let (nvrtc, nvdisasm) = (nvrtc(), code::nvdisasm());
+    let Some(nvrtc) = nvrtc else { return };
+    let kernels = all();
+    let jobs: Vec<_> =
+        kernels.iter().flat_map(|kernel| GENERATIONS.map(|to| (kernel, to))).collect();
+    let name = |((source, entry, macros), to): &(&(&str, &str, Macros), u32)| {
+        format!("{} {entry} {macros:?} sm_{to}", source.len())
+    };
+    code::all(&jobs, name, |((source, entry, macros), to)| {
+        let options: Vec<(&str, String)> =
+            macros.iter().map(|(name, value)| (*name, value.to_string())).collect();
+        let (image, words) = nvrtc
+            .compile_telling(&text(source), &options, entry, &format!("sm_{to}"))
+            .map_err(|e| e.to_string())?;
+        let used = code::fault(&words)?;
+        if let Some(nvdisasm) = &nvdisasm {
+            let code = Code::of(nvdisasm, &image)?;
+            if code.local() > 0 || code.count("EXIT") == 0 {
+                return Err(format!("{} loads and stores of local memory", code.local()));
+            }
+        }
+        Ok(format!("{} registers, {} bytes of shared memory", used.registers, used.shared))
+    });
+}

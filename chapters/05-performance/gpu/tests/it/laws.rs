@@ -1,0 +1,167 @@
+//! A step on a device is the CPU's step.
+
+use crate::steps::{BATCH, batch, error, models, step_of};
+use cpu_gpu::gpu::testing::opencl;
+use engine::{
+    backend::Backend as _,
+    model::{self, Model},
+    plan::Plan,
+    program::{Call, Numbers},
+    record::Pass,
+    step::{Rule, Step, program},
+    tensor::{Place, Tensor},
+};
+use engine_gpu::{Gpu, backend::FORM, cast::launches};
+
+fn on<'g>(gpu: &'g dyn cpu_gpu::gpu::Gpu, model: Model) -> Step<Gpu<'g>> {
+    Step::on(Gpu::new(gpu), model, 1, Rule::adam())
+}
+
+/// The images and labels that a CPU's step has in its batch.
+fn held(cpu: &mut Step) -> (Vec<f32>, Vec<u32>) {
+    let (images, labels) = cpu.batch(BATCH);
+    (images.to_vec(), labels.to_vec())
+}
+
+/// Fills both with the same batch, and takes the gradient of its first images.
+fn both(number: usize, rows: usize, cpu: &mut Step, device: &mut Step<Gpu>) -> [Vec<f32>; 2] {
+    batch(number, cpu);
+    let (images, labels) = held(cpu);
+    device.fill(rows, &images[..rows * 784], &labels[..rows]);
+    [cpu.gradient(rows, Numbers::F32), device.gradient(rows, Numbers::F32)]
+}
+
+fn file(step: &Step<Gpu>, place: Place) -> Vec<f32> {
+    step.to_file(place)
+}
+
+#[test]
+fn gradients_scores_sums_and_updates_are_the_cpus() {
+    let Some(gpu) = opencl() else { return };
+    for (at, (model, other)) in models().into_iter().zip(models()).enumerate() {
+        let (mut cpu, mut device) = (step_of(model, 2), on(&*gpu, other));
+        for (number, rows) in [BATCH, 7, 1].into_iter().enumerate() {
+            let [wanted, found] = both(number, rows, &mut cpu, &mut device);
+            device.device.check().unwrap();
+            let far = error(&found, &wanted);
+            assert!(far < 1e-3, "model {at}, {rows} images: scores {far}");
+            let [wanted, found] =
+                [cpu.metrics(rows, Numbers::F32), device.metrics(rows, Numbers::F32)];
+            assert!(error(&found, &wanted) < 1e-3, "model {at}: {found:?}, not {wanted:?}");
+            let wanted = cpu.to_file(Place::Gradient);
+            let far = error(&file(&device, Place::Gradient), &wanted);
+            assert!(far < 1e-3, "model {at}, {rows} images: the gradient is {far} off");
+            cpu.update(1e-3);
+            device.update(1e-3);
+            let far = error(&file(&device, Place::Mean), &cpu.to_file(Place::Mean));
+            assert!(far < 1e-3, "model {at}: {far}");
+            // Adam divides tiny means by tiny roots: so the same parameters go on.
+            let file = cpu.to_file(Place::Params);
+            let far = error(&device.to_file(Place::Params), &file);
+            assert!(far < 1e-3, "model {at}: {far}");
+            device.from_file(Place::Params, &file);
+        }
+        batch(3, &mut cpu);
+        let (images, _) = held(&mut cpu);
+        device.fill(BATCH, &images, &[]);
+        let far = error(&device.predict(BATCH), &cpu.predict(BATCH));
+        device.device.check().unwrap();
+        assert!(far < 1e-3, "model {at}: predictions {far}");
+    }
+}
+
+/// Images of a step whose bits are compared: an odd number.
+const FEW: usize = 9;
+
+/// The bits of parameters and both means after some steps, as files have them.
+fn after(step: &mut Step<Gpu>, numbers: std::ops::Range<usize>) -> Vec<Vec<u32>> {
+    let mut cpu = step_of(model::linear(1), 1);
+    for number in numbers {
+        batch(number, &mut cpu);
+        let (images, labels) = held(&mut cpu);
+        step.fill(FEW, &images[..FEW * 784], &labels[..FEW]);
+        step.gradient(FEW, Numbers::F32);
+        step.update(1e-3);
+    }
+    step.device.check().unwrap();
+    let places = [Place::Params, Place::Mean, Place::Square];
+    places.map(|place| file(step, place).into_iter().map(f32::to_bits).collect()).to_vec()
+}
+
+#[test]
+fn a_device_gives_the_same_bits_again_and_after_a_break() {
+    let Some(gpu) = opencl() else { return };
+    for at in 0..models().len() {
+        let model = || models().remove(at);
+        let mut whole = on(&*gpu, model());
+        let first = after(&mut whole, 0..2);
+        let end = after(&mut whole, 2..4);
+        assert!(after(&mut on(&*gpu, model()), 0..4) == end, "model {at}");
+        let mut rest = on(&*gpu, model());
+        for (place, bits) in [Place::Params, Place::Mean, Place::Square].into_iter().zip(first) {
+            let values: Vec<f32> = bits.into_iter().map(f32::from_bits).collect();
+            rest.from_file(place, &values);
+        }
+        rest.set_updates(2);
+        rest.skip(2);
+        assert!(after(&mut rest, 2..4) == end, "model {at}");
+    }
+}
+
+#[test]
+fn a_batch_is_gathered_on_the_device() {
+    let Some(gpu) = opencl() else { return };
+    let (mut cpu, mut device) = (step_of(model::linear(3), 1), on(&*gpu, model::linear(3)));
+    batch(0, &mut cpu);
+    let (images, labels) = held(&mut cpu);
+    device.keep(&images, &labels);
+    let order: Vec<u32> = (0..BATCH as u32).rev().step_by(2).collect();
+    for rows in [order.len(), 5] {
+        device.choose(BATCH, &order[..rows]);
+        let found = device.device.read(Tensor::new(Place::Input, 0, rows, 784)).into_owned();
+        for (row, at) in found.chunks_exact(784).zip(&order) {
+            assert_eq!(row, &images[*at as usize * 784..][..784]);
+        }
+        let found = device.device.read(Tensor::new(Place::Labels, 0, rows, 1));
+        let wanted = order[..rows].iter().map(|at| labels[*at as usize]);
+        assert!(found.iter().map(|label| label.to_bits()).eq(wanted));
+    }
+    device.device.check().unwrap();
+}
+
+/// So that a forgotten copy or another launch fails here: what a GPU does in a step, by number. It takes no device.
+#[test]
+fn the_ledger_of_each_step() {
+    let names = ["linear", "mlp", "cnn", "tokens", "resnet", "rnn", "transformer"];
+    let mut found = String::new();
+    for (model, name) in models().into_iter().zip(names) {
+        let pass = Pass { rows: BATCH, training: true, numbers: Numbers::F32 };
+        let program = program(&model, pass, FORM);
+        let (launches, _) = launches(&program, &Plan::new(&program, false)).unwrap();
+        let bytes: usize = program.calls.iter().map(Call::bytes).sum();
+        found += &format!("{name}: {} launches, {} KiB\n", launches.len(), bytes / 1024);
+    }
+    assert_eq!(found, LEDGER);
+}
+
+const LEDGER: &str = "\
+linear: 6 launches, 369 KiB
+mlp: 12 launches, 1349 KiB
+cnn: 31 launches, 21483 KiB
+tokens: 12 launches, 1162 KiB
+resnet: 99 launches, 115695 KiB
+rnn: 19 launches, 25350 KiB
+transformer: 128 launches, 40008 KiB
+";
+
+#[test]
+fn what_a_gpu_can_not_do_is_said_by_name() {
+    let Some(gpu) = opencl() else { return };
+    let mut device = on(&*gpu, model::linear(3));
+    device.fill(2, &[0.0; 2 * 784], &[0; 2]);
+    device.gradient(2, Numbers::Bf16);
+    let why = device.device.check().unwrap_err().to_string();
+    assert!(why.contains("16-bit numbers are for the CPU"), "{why}");
+    // And nothing is done from then on.
+    assert!(device.predict(2).is_empty());
+}
