@@ -59,9 +59,9 @@ const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-pra
 // Exemptions: rule, page, and why. The list only shrinks.
 const EXEMPT = [];
 
-/** The pages of the book in `folder`, without those that only lead on to another one. */
+/** The pages of the book in `folder`, without those that only lead on to another one, and without the chapters' for paper. */
 function pagesOf(folder) {
-  const pages = readdirSync(folder, { recursive: true }).filter((path) => path.endsWith('.html') && !/^doc[/\\]|(^|[/\\])toc\.html$/.test(path));
+  const pages = readdirSync(folder, { recursive: true }).filter((path) => path.endsWith('.html') && !/^doc[/\\]|(^|[/\\])toc\.html$|[/\\]print\.html$/.test(path));
   const leadsOn = (path) => readFileSync(join(folder, path), 'utf8').includes('http-equiv="refresh"');
   return pages.filter((path) => !leadsOn(path)).map((path) => path.replaceAll('\\', '/')).sort();
 }
@@ -485,9 +485,10 @@ part('the table of contents', async () => {
   await close();
 });
 
-// Every page once more, to be printed: it fits a screen, and on paper nothing is folded or cut.
-part('print.html', async () => {
-  const { tab, where, close } = await open({ viewport: DESKTOP, reducedMotion: 'reduce' }, 'print.html');
+// Every page once more, to be printed, and every page of a chapter: it fits a screen, and on paper nothing is folded or cut.
+const chapter = opened.find((page) => /^\d\d-/.test(page))?.split('/')[0];
+for (const printed of ['print.html', `${chapter}/print.html`]) part(printed, async () => {
+  const { tab, where, close } = await open({ viewport: DESKTOP, reducedMotion: 'reduce' }, printed);
   await themed(tab, where, 'light');
   await fits(tab, where);
   await shoot(tab, 'print-light-1280');
@@ -501,7 +502,8 @@ part('print.html', async () => {
   }));
   if (state.closed) fail(where, `${state.closed} hints stay folded`);
   if (state.headings.length < 3) fail(where, `has ${state.headings.length} pages`);
-  for (const page of opened.filter((page) => !/^(print\.html|records\/.+|404\.html|toc\.html)$/.test(page))) {
+  const all = printed === 'print.html' ? opened : opened.filter((page) => page.startsWith(chapter));
+  for (const page of all.filter((page) => !/^(print\.html|records\/.+|404\.html|toc\.html)$/.test(page))) {
     const title = source(page).match(/<main[^>]*>[^]*?<h1[^>]*>([^]*?)<\/h1>/)?.[1].replace(/<[^>]*>/g, '').replaceAll('&amp;', '&').trim();
     if (title && !state.headings.includes(title)) fail(where, `lacks ${page}, "${title}"`);
   }

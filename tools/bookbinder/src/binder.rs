@@ -12,8 +12,9 @@ use crate::{
     aside, disk, docs,
     expand::{self, Shared},
     found::{self, Descriptions},
-    mention,
+    mention, notebook,
     page::{Entry, Flavour, Page, is_opener, of_chapter},
+    paper,
     quote::{Fences, Quotes, default_machine},
     site::{Repository, Site},
     sources, text, theme, warnings,
@@ -128,6 +129,8 @@ impl Binder {
                 config.set("output.html.search.chapter.records.enable", false)
             })?;
             let found = self.expand(&mut source, records, Flavour::Html)?;
+            let pages: Vec<_> =
+                source.book.chapters().filter_map(|page| page.path.clone()).collect();
             source.book.items.extend(machines::part(records));
             moved::to_sections(&mut source)?;
             if records.is_empty() {
@@ -135,6 +138,7 @@ impl Binder {
                 source.config.set("output.html.search.chapter", toml::Table::new())?;
             }
             source.build()?;
+            paper::put_chapters(book, &pages)?;
             let title = source.config.book.title.as_deref().unwrap_or_default();
             found::describe(book, title, &found.descriptions, self.site.as_ref())?;
             if let Some(site) = &self.site {
@@ -151,6 +155,7 @@ impl Binder {
             aside::extract(book, &first.name)?;
         }
         self.put_beside(records, book)?;
+        disk::write(&book.join(notebook::WHOLE), notebook::whole(&self.pages_of(records)?)?)?;
         disk::write(&book.join("theme/terms.js"), found.terms)
     }
 
@@ -180,8 +185,12 @@ impl Binder {
     /// # Errors
     /// As [`Binder::build`].
     pub fn pages(&self) -> Result<Vec<Page>> {
+        self.pages_of(&self.records)
+    }
+
+    fn pages_of(&self, records: &[Records]) -> Result<Vec<Page>> {
         let mut source = self.load(|_| Ok(()))?;
-        self.expand(&mut source, &self.records, Flavour::Notebook)?;
+        self.expand(&mut source, records, Flavour::Notebook)?;
         Ok(source
             .book
             .chapters()

@@ -9,7 +9,7 @@
 //! 2. [`binder`]: from the repository to the book.
 //! 3. [`expand`]: a page's passes. What it quotes: [`mod@include`], [`quote`], [`directive`], [`recorded`], [`maths`],
 //!    [`sources`].
-//! 4. [`theme`]: stock mdBook, changed a little; [`warnings`]: what mdBook logs is an error here.
+//! 4. [`theme`]: stock mdBook, changed a little; [`warnings`]: what mdBook logs is an error here; [`paper`]: a chapter on one page.
 //! 5. [`found`]: what search engines and the book's search read. [`docs`]: the crates' documentation next to the pages;
 //!    [`aside`]: contributed machines' numbers, which a page loads when they are asked for. [`site`]: the book at an
 //!    address; [`serve`]: on this machine alone.
@@ -34,6 +34,7 @@ pub mod maths;
 pub mod mention;
 pub mod notebook;
 pub mod page;
+pub mod paper;
 pub mod picture;
 pub mod process;
 pub mod quote;

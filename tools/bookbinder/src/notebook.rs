@@ -8,7 +8,7 @@
 //! `cell` and `format` are what a notebook is. `pages` makes them from pages: `cut` cuts a page into cells,
 //! `links` adapts its links and images, `drawing` its drawings, `load` loads the crates. `sync` writes them, as far as
 //! `made` tells them from a reader's; `ran` is the machine that executed one. `mine`: the copies that a reader works in; `start`: where a
-//! reader begins.
+//! reader begins; `whole`: all pages as one file.
 
 mod cell;
 mod cut;
@@ -22,6 +22,7 @@ mod pages;
 mod ran;
 mod start;
 mod sync;
+mod whole;
 
 pub use cell::{Cell, Kind, Runs, lines};
 pub use format::Notebook;
@@ -31,3 +32,4 @@ pub use pages::from_pages;
 pub use ran::Ran;
 pub use start::start;
 pub use sync::{Change, of_the_pages, sync, write};
+pub use whole::{WHOLE, whole};

@@ -70,7 +70,7 @@ impl Recorded {
         if out.is_empty() {
             return None;
         }
-        if let Some(Ran { machine, commit, date }) = &self.ran {
+        if let Some(Ran { machine, commit, date, .. }) = &self.ran {
             let (machine, date) = (html::text(machine), html::text(date));
             let commit = html::attribute(commit);
             let _ = write!(

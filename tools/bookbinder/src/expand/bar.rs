@@ -4,6 +4,7 @@ use super::{outputs, shared::OnPage};
 use crate::{
     docs, html,
     markdown::title_end,
+    notebook::WHOLE,
     page::{is_opener, of_chapter},
     quote::{
         Quotes, default_machine,
@@ -57,10 +58,13 @@ fn parts(page: OnPage, text: &str, minutes: u64) -> Vec<String> {
         _ if home => pdf("throughput", "The book"),
         folder => folder.and_then(|folder| pdf(&folder.to_string_lossy(), "This chapter")),
     };
+    let whole = home.then(|| {
+        format!("<a class=\"pdf-link\" href=\"{WHOLE}\" download>The whole text as Markdown</a>")
+    });
     let docs = docs::link(shared.docs, shared.quotes.chapters, page.path).map(|link| {
         format!("<a class=\"doc-link\" href=\"{up}{link}\">The crate's documentation</a>")
     });
-    [reading, place(page), switch, asked, notebook, repository, pdf, docs]
+    [reading, place(page), switch, asked, notebook, repository, whole, pdf, docs]
         .into_iter()
         .flatten()
         .collect()

@@ -149,7 +149,7 @@ impl<F: FnMut(Event)> Running<'_, F> {
     }
 
     /// What came of it.
-    fn ended(self, well: bool) -> Result<Run> {
+    fn ended(mut self, well: bool) -> Result<Run> {
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -160,6 +160,10 @@ impl<F: FnMut(Event)> Running<'_, F> {
         }
         if !well || self.run.cells.len() != self.run.notebook.code_cells().count() {
             bail!("{} did not run to its end: {}", self.name, cause(&self.said));
+        }
+        let seconds: f64 = self.run.cells.iter().map(|(_, seconds)| seconds).sum();
+        if let Some(ran) = &mut self.run.notebook.ran {
+            ran.seconds = Some(seconds.ceil() as u64);
         }
         Ok(self.run)
     }

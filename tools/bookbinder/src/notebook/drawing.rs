@@ -11,6 +11,11 @@ const LOOK: &str = "<style>:root{background:#fff;color:#111;font-family:system-u
 
 /// A page whose drawings are images.
 pub(super) fn as_pictures(text: &str) -> Result<String> {
+    each(text, drawing)
+}
+
+/// A page with what `made` makes of each `<svg>` in its place.
+pub(super) fn each(text: &str, made: impl Fn(&str) -> Result<String>) -> Result<String> {
     let code = code_ranges(text);
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
     while let Some(start) = text[at..].find("<svg").map(|found| at + found) {
@@ -21,20 +26,22 @@ pub(super) fn as_pictures(text: &str) -> Result<String> {
         }
         let end = text[start..].find("</svg>").context("a drawing has no `</svg>`")? + start + 6;
         out.push_str(&text[at..start]);
-        out.push_str(&drawing(&text[start..end])?);
+        out.push_str(&made(&text[start..end])?);
         at = end;
     }
     out.push_str(&text[at..]);
     Ok(out)
 }
 
+/// An attribute of an `<svg>`.
+pub(super) fn attribute<'s>(svg: &'s str, name: &str) -> Option<&'s str> {
+    let tag = svg.split('>').next()?;
+    tag.split_once(&format!(" {name}=\""))?.1.split('"').next()
+}
+
 /// An `<svg>` of a page as an `<img>` that contains it.
 fn drawing(svg: &str) -> Result<String> {
     let (tag, inside) = svg.split_once('>').context("a drawing has no end of its first tag")?;
-    let attribute = |name: &str| {
-        let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
-        rest.split('"').next()
-    };
     // HTML knows many names of characters, and an SVG file only these.
     for (at, _) in svg.match_indices('&') {
         let name = svg[at + 1..].split(';').next().unwrap_or_default();
@@ -48,9 +55,9 @@ fn drawing(svg: &str) -> Result<String> {
     let namespace =
         if tag.contains("xmlns=") { "" } else { " xmlns=\"http://www.w3.org/2000/svg\"" };
     let file = format!("{tag}{namespace}>{LOOK}{inside}");
-    let width = attribute("viewBox").and_then(|view| view.split_whitespace().nth(2));
+    let width = attribute(svg, "viewBox").and_then(|view| view.split_whitespace().nth(2));
     let width = width.map_or_else(String::new, |width| format!(" width=\"{width}\""));
-    let alt = attribute("aria-label").unwrap_or_default();
+    let alt = attribute(svg, "aria-label").unwrap_or_default();
     Ok(format!(
         "<img alt=\"{alt}\"{width} src=\"{}\">",
         picture::address("image/svg+xml", file.as_bytes())

@@ -117,7 +117,7 @@ fn folder(page: &Path) -> Option<String> {
 }
 
 /// `path` without `.` and `..` in it.
-fn tidy(path: &Path) -> PathBuf {
+pub(super) fn tidy(path: &Path) -> PathBuf {
     let mut tidied = PathBuf::new();
     for part in path.components() {
         match part {
@@ -137,6 +137,6 @@ fn is_page(path: &Path) -> bool {
 }
 
 /// A path as an address has it.
-fn slashed(path: &Path) -> String {
+pub(super) fn slashed(path: &Path) -> String {
     path.to_string_lossy().replace('\\', "/")
 }

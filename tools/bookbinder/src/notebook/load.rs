@@ -6,27 +6,28 @@ use super::{
 };
 use crate::manifest::ChapterCrate;
 
-/// Puts a cell before the first code cell that loads the course's crates, unless no cell names one. It loads all of them in
-/// every notebook: what a crate is compiled with depends on what else is loaded, and so all notebooks share one build.
+/// Puts a cell before the first code cell that loads those of the course's crates that the cells name, if there are any. It
+/// also keeps a value: what the kernel compiles for the first one is then part of the one wait.
 pub(super) fn put_first(notebook: &mut Notebook, crates: &[ChapterCrate], name: &str) {
-    let used = |krate: &ChapterCrate| {
+    let used = |krate: &&ChapterCrate| {
         notebook.code_cells().any(|cell| names_crate(&cell.source, &krate.name))
     };
-    if !crates.iter().any(used) {
+    let load = |krate: &ChapterCrate| format!(":dep ../chapters/{}\n", krate.folder);
+    let loads: String = crates.iter().filter(used).map(load).collect();
+    if loads.is_empty() {
         return;
     }
     let words = format!(
         "> This notebook is the page [{name}](../book/src/{name}/) with its code in cells. Run a cell with \
-         Shift+Enter, change it, and run it again. The next cell loads the course's crates. `notebooks setup` has \
-         compiled them; without it, the first time takes some minutes. If a cell fails, [the book says what \
-         is kept](../book/src/how-to.md#when-a-cell-fails)."
+         Shift+Enter, change it, and run it again. The next cell loads the course's code: it takes ten to twenty seconds \
+         each time that the kernel starts, and later cells a second or two. `notebooks setup` has compiled \
+         the code; without it, the first time takes some minutes. If a cell fails, [the book says what is \
+         kept](../book/src/how-to.md#when-a-cell-fails)."
     );
-    let loads: Vec<String> =
-        crates.iter().map(|krate| format!(":dep ../chapters/{}", krate.folder)).collect();
     let first =
         notebook.cells.iter().position(|cell| matches!(cell.kind, Kind::Code { .. })).unwrap_or(0);
     let at = first.min(1);
-    notebook.cells.insert(at, Cell::code(&loads.join("\n"), Runs::Along));
+    notebook.cells.insert(at, Cell::code(&(loads + "let loaded = true;"), Runs::Along));
     notebook.cells.insert(at, Cell::markdown(&words));
 }
 

@@ -14,6 +14,9 @@ pub struct Ran {
     pub date: String,
     /// The machine in a few words: `AMD EPYC, 2 cores, AVX2`.
     pub machine: String,
+    /// The seconds that all cells together took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
 }
 
 impl Ran {
@@ -21,7 +24,7 @@ impl Ran {
     pub fn here() -> Self {
         let Provenance { commit, date, .. } = Provenance::now();
         let date = date.split('T').next().unwrap_or_default().to_owned();
-        Self { commit, date, machine: Machine::detect().in_short() }
+        Self { commit, date, machine: Machine::detect().in_short(), seconds: None }
     }
 
     /// Of a notebook's JSON.

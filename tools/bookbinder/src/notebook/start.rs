@@ -30,7 +30,11 @@ pub fn start(root: &Path, all: &[Page], solved: impl Fn(&str) -> String) -> Resu
     for cell in cells_of("how-to.md")? {
         for line in cell.source.lines().filter(|line| line.starts_with("- **[")) {
             let name = line.split("](").nth(1).and_then(|link| link.split(".ipynb").next());
-            let _ = writeln!(chapters, "{line} {}", solved(name.unwrap_or_default()));
+            let name = name.unwrap_or_default();
+            let ran = Notebook::read(&root.join(format!("notebooks/{name}.ipynb")));
+            let seconds = ran.ok().and_then(|notebook| notebook.ran?.seconds);
+            let run = seconds.map(|seconds| format!(" Its cells ran in {seconds} s."));
+            let _ = writeln!(chapters, "{line}{} {}", run.unwrap_or_default(), solved(name));
         }
     }
     let cells = [FIRST, &doors, &chapters].map(Cell::markdown).to_vec();

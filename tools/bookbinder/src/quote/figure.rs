@@ -7,7 +7,7 @@ use super::{
 use crate::{
     aside::QUOTE,
     html,
-    markdown::capitalised,
+    markdown::{capitalised, sentences},
     page::Flavour,
     picture::{address, in_page, standalone},
 };
@@ -30,12 +30,15 @@ impl<'a> Quotes<'a> {
         let found = self.drawn(key)?.ok_or_else(|| anyhow!("there is no figure `{key}`"))?;
         if flavour == Flavour::Notebook {
             return Ok(match first_reference(&found) {
-                Ok((_, drawing)) => format!(
-                    "<img alt=\"{}\" width=\"600\" src=\"{}\">\n\n*{}*",
-                    html::attribute(&drawing.alt),
-                    address("image/svg+xml", standalone(&drawing.svg).as_bytes()),
-                    drawing.caption
-                ),
+                Ok((_, drawing)) => {
+                    let (finding, rest) = headline(&drawing.caption);
+                    format!(
+                        "**{finding}**\n\n<img alt=\"{}\" width=\"600\" src=\"{}\">{}",
+                        html::attribute(&drawing.alt),
+                        address("image/svg+xml", standalone(&drawing.svg).as_bytes()),
+                        if rest.is_empty() { rest } else { format!("\n\n*{rest}*") }
+                    )
+                }
                 Err(why) => format!("*(figure: {why})*"),
             });
         }
@@ -56,11 +59,13 @@ impl<'a> Quotes<'a> {
                 }
                 None => String::new(),
             };
+            let (finding, rest) = headline(caption);
             Ok(format!(
-                "<div class=\"plot\">{other}{}{}</div><figcaption>{} {}</figcaption>",
+                "<p class=\"headline\">{}</p><div class=\"plot\">{other}{}{}</div><figcaption>{} {}</figcaption>",
+                html::text(finding),
                 shown(svg)?,
                 shown(narrow)?,
-                html::text(caption),
+                html::text(&rest),
                 source(&self.how(key), key, records, up),
             ))
         })
@@ -155,6 +160,19 @@ impl<'a> Quotes<'a> {
         let make = self.fences.table(self.chapters, key);
         make.map(|make| self.each(&format!("the table `{key}`"), make)).transpose()
     }
+}
+
+/// The headline of a figure, which stands above it, and the rest of its caption: the first sentence, or of a long one what comes
+/// before its colon.
+fn headline(caption: &str) -> (&str, String) {
+    const LONG: usize = 140;
+    let first = sentences(caption, ".?!").first().map_or(0, |first| first.len());
+    let at = match caption.find(": ") {
+        Some(colon) if first > LONG => colon,
+        _ => first,
+    };
+    let (finding, rest) = caption.split_at(at);
+    (finding.trim(), capitalised(rest.trim_start_matches([':', ' '])))
 }
 
 /// Why a machine lacks a figure or a table, and whose is shown instead.

@@ -171,6 +171,17 @@ fn the_book_is_whole() {
         assert!(!script || fixture.path("target/book").join(&name).is_file(), "{name:?}");
     }
     let (home, page) = (fixture.page("index.html"), fixture.page("09-demo/index.html"));
+    let paper = fixture.page("09-demo/print.html");
+    for part in ["id=\"more-a-prediction\"", "id=\"index-the-table\"", "href=\"#index-the-table\""]
+    {
+        assert!(paper.contains(part), "a chapter for paper has {part}: {paper}");
+    }
+    assert!(paper.contains("window.print") && page.contains("href=\"print.html\""));
+    let whole = fixture.page("throughput.markdown");
+    assert!(
+        whole.contains("\n## More\n") && whole.contains("*Drawn here: One &quot;bar&quot;.*"),
+        "{whole}"
+    );
     assert!(page.contains("href=\"../fonts/maths.css\""), "formulas have their font");
     assert!(!home.contains("maths.css") && fixture.page("fonts/maths.css").contains("base64"));
     let run = fixture.page("records/large/demo-rate.html");
@@ -468,8 +479,8 @@ fn a_page_links_to_its_crate_where_the_book_has_the_documentation() {
     }
     fs::remove_file(book.join("demo/index.html")).unwrap();
     let dead = links::check(&fixture.path("target/book")).unwrap();
-    // The page, and its copy for paper.
-    assert!(dead.len() == 2 && dead.iter().all(|l| l.contains("doc/demo")), "{dead:?}");
+    // The page, and its copies for paper.
+    assert!(dead.len() == 3 && dead.iter().all(|l| l.contains("doc/demo")), "{dead:?}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn run(notebook: &mut Notebook) {
         }
     }
     let [commit, date, machine] = ["80e45ff", "2026-01-31", "A CPU, 2 cores"].map(str::to_owned);
-    notebook.ran = Some(Ran { commit, date, machine });
+    notebook.ran = Some(Ran { commit, date, machine, seconds: Some(70) });
 }
 
 fn counts(notebook: &Notebook) -> Vec<Option<u64>> {
