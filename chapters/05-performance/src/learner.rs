@@ -4,19 +4,26 @@
 use crate::engine::{
     cpu::Ways,
     model::{self, Model as Ops},
+    needs::Needs,
     program::Numbers,
+    record::{Pass, pieces},
     step::{Step, Update, adam},
     tensor::Place,
 };
 use backprop::softmax::best;
 use dfdx::prelude::*;
 use matmul::parallel;
-use std::cell::{Cell, RefCell};
+use std::{
+    cell::{Cell, RefCell},
+    ops::Range,
+};
 use training::{
-    EngineKind, Error, Model, Result, Settings,
+    EngineKind, Error, Model, Precision, Result, Settings,
     any::AllModels as _,
     autocast::{Operands, operands},
     checkpoint::Checkpoint,
+    fit::TEST_BATCH,
+    memory,
     model::{CLASSES, Images, Logits, PIXELS, Targets},
     optimizer::{self, Rule, State},
     step::{Batch, Learner, Scores, Stepper},
@@ -28,6 +35,8 @@ pub struct Engine {
     step: RefCell<Step>,
     dev: Cpu,
     rule: Rule,
+    /// The most images that it takes at a time.
+    most: usize,
     /// Whether the gradients are those of a step. They stay until the next one, and count as zero here.
     fresh: Cell<bool>,
 }
@@ -42,6 +51,40 @@ pub fn operations(model: Model, dropout: f64) -> Ops {
         Model::Transformer => model::transformer(1),
         Model::Resnet => model::resnet(1),
     }
+}
+
+/// Bytes of memory that a step by the settings takes on so many images: what chapter 4 measured of dfdx, or what the plan says.
+pub fn bytes(settings: &Settings, images: usize) -> u64 {
+    match settings.engine {
+        EngineKind::Dfdx => memory::bytes(settings, images),
+        EngineKind::Fast => needs(settings, images).total(),
+    }
+}
+
+/// What the engine takes for a step by the settings, and for the predictions between steps.
+pub fn needs(settings: &Settings, images: usize) -> Needs {
+    let numbers = match settings.precision {
+        Precision::F32 => Numbers::F32,
+        Precision::Bf16 => Numbers::Bf16,
+        Precision::Amp => Numbers::F16,
+    };
+    let most = settings.accumulate.unwrap_or(usize::MAX);
+    let mut passes: Vec<Pass> =
+        pieces(images, most).map(|piece| Pass::piece(&piece, numbers)).collect();
+    passes.dedup(); // all pieces but the first and the last are alike
+    let rows = TEST_BATCH.min(most);
+    passes.push(Pass { rows, training: false, numbers: Numbers::F32, adds: false });
+    Needs::of(&of(settings), &passes, threads())
+}
+
+/// The settings' model.
+fn of(settings: &Settings) -> Ops {
+    operations(settings.model, settings.dropout).recomputed(settings.recompute)
+}
+
+/// As many as the pool around has: a replica has its part of the cores.
+pub fn threads() -> usize {
+    rayon::current_num_threads().min(parallel::available())
 }
 
 /// What the settings' engine makes on a CPU.
@@ -85,46 +128,49 @@ fn update(rule: Rule, decay: f32) -> impl Fn(Update) + Send + Sync {
 
 impl Engine {
     /// The settings' model with the weights that the device's seed gives, as chapter 4 builds it, and an optimizer that has
-    /// seen nothing. It takes as many threads as the pool around it has: a replica has its part of the cores.
+    /// seen nothing.
     ///
     /// # Errors
     /// [`Error::Device`] if there is no memory.
     pub fn new(dev: &Cpu, settings: &Settings) -> Result<Self> {
         let first = dev.learner(settings)?.parameters()?;
-        let threads = rayon::current_num_threads().min(parallel::available());
-        let model = operations(settings.model, settings.dropout);
         let rule = update(settings.optimizer, settings.decay as f32);
-        let mut step = Step::new(model, threads, Ways::default(), settings.seed as u32, rule);
+        let seed = settings.seed as u32;
+        let mut step = Step::new(of(settings), threads(), Ways::default(), seed, rule);
         step.from_file(Place::Params, &first);
         let (step, fresh) = (RefCell::new(step), Cell::new(false));
-        Ok(Self { step, dev: dev.clone(), rule: settings.optimizer, fresh })
+        let most = settings.accumulate.unwrap_or(usize::MAX);
+        Ok(Self { step, dev: dev.clone(), rule: settings.optimizer, most, fresh })
     }
 
-    /// Forward and backward on the first `rows` images of the batch. The scores, (rows, 10) in a row.
-    fn passes(&mut self, rows: usize) -> Vec<f32> {
+    /// Forward and backward on a batch of `images`, piece by piece; `fill` puts a
+    /// piece where the step finds it. The scores, (images, 10) in a row.
+    // ANCHOR: passes
+    fn passes<F>(&mut self, images: usize, fill: F) -> Vec<f32>
+    where
+        F: Fn(&mut Step, Range<usize>),
+    {
         let (step, (numbers, scale)) = (self.step.get_mut(), numbers());
         step.set_scale(scale);
         self.fresh.set(true);
-        step.gradient(rows, numbers)
-    }
-
-    /// [`Engine::passes`], and the update.
-    fn train(&mut self, rows: usize, lr: f64) -> Scores {
-        let scores = self.passes(rows);
-        self.update(lr)?;
-        Ok(scores)
-    }
-
-    /// Fills the batch. Returns its images' number.
-    fn fill(&mut self, images: &Images<Cpu>, targets: &Targets<Cpu>) -> usize {
-        let rows = images.shape().0;
-        let (to, labels) = self.step.get_mut().batch(rows);
-        images.copy_into(to);
-        let truth = targets.as_vec();
-        for (label, row) in labels.iter_mut().zip(truth.chunks_exact(CLASSES)) {
-            *label = best(row) as u32;
+        let mut scores = Vec::with_capacity(images * CLASSES);
+        for piece in pieces(images, self.most) {
+            fill(step, piece.clone());
+            scores.extend(step.piece(piece, images, numbers));
         }
-        rows
+        scores
+    }
+    // ANCHOR_END: passes
+
+    /// [`Engine::passes`] on tensors.
+    fn learn(&mut self, images: &Images<Cpu>, targets: &Targets<Cpu>) -> Vec<f32> {
+        let (pixels, truth) = (images.as_vec(), targets.as_vec());
+        self.passes(images.shape().0, |step, piece| {
+            let (to, labels) = step.batch(piece.len());
+            to.copy_from_slice(&pixels[piece.start * PIXELS..piece.end * PIXELS]);
+            let rows = truth.chunks_exact(CLASSES).skip(piece.start);
+            labels.iter_mut().zip(rows).for_each(|(label, row)| *label = best(row) as u32);
+        })
     }
 }
 
@@ -134,9 +180,8 @@ impl Learner for Engine {
     }
 
     fn gradients(&mut self, images: Images<Cpu>, targets: Targets<Cpu>) -> Result<Logits<Cpu>> {
-        let rows = self.fill(&images, &targets);
-        let scores = self.passes(rows);
-        self.dev.try_tensor_from_vec(scores, (rows, Const)).map_err(Error::device)
+        let scores = self.learn(&images, &targets);
+        self.dev.try_tensor_from_vec(scores, (images.shape().0, Const)).map_err(Error::device)
     }
 
     /// In the engine's own order, which all ranks share.
@@ -177,8 +222,9 @@ impl Stepper for Engine {
     type Device = Cpu;
 
     fn step(&mut self, lr: f64, images: Images<Cpu>, targets: Targets<Cpu>) -> Scores {
-        let rows = self.fill(&images, &targets);
-        self.train(rows, lr)
+        let scores = self.learn(&images, &targets);
+        self.update(lr)?;
+        Ok(scores)
     }
 
     fn step_on(&mut self, lr: f64, batch: &Batch<Cpu>) -> Scores {
@@ -186,16 +232,23 @@ impl Stepper for Engine {
         if changed.is_some() {
             return self.step(lr, batch.images()?, data.targets(index)?);
         }
-        let image = |at: usize| &data.rows()[index[at] * PIXELS..][..PIXELS];
-        self.step.get_mut().gather(index.len(), image, |at| data.label(index[at]));
-        self.train(index.len(), lr)
+        let scores = self.passes(index.len(), |step, piece| {
+            let index = &index[piece];
+            let image = |at: usize| &data.rows()[index[at] * PIXELS..][..PIXELS];
+            step.gather(index.len(), image, |at| data.label(index[at]));
+        });
+        self.update(lr)?;
+        Ok(scores)
     }
 
     fn scores(&self, images: Images<Cpu>) -> Result<Vec<f32>> {
-        let mut step = self.step.borrow_mut();
-        let rows = images.shape().0;
-        images.copy_into(step.batch(rows).0);
-        Ok(step.predict(rows))
+        let (mut step, pixels) = (self.step.borrow_mut(), images.as_vec());
+        let of = |piece: &[f32]| {
+            let rows = piece.len() / PIXELS;
+            step.batch(rows).0.copy_from_slice(piece);
+            step.predict(rows)
+        };
+        Ok(pixels.chunks(self.most.saturating_mul(PIXELS)).flat_map(of).collect())
     }
 
     fn parameters(&self) -> Result<Vec<f32>> {

@@ -19,7 +19,7 @@ pub mod step;
 
 use autocast::Autocast;
 use lab::data::{self, DataSet};
-use performance::learner::by_engine;
+use performance::learner::{by_engine, bytes};
 use replica::HalfEngine;
 use step::Amp;
 use training::{
@@ -58,6 +58,7 @@ pub fn learner<D: HalfEngine>(
 pub fn makers() -> Makers {
     Makers {
         cpu: |dev, settings| learner(dev, settings, by_engine),
+        bytes,
         #[cfg(feature = "cuda")]
         cuda: |dev, settings| learner(dev, settings, training::any::AllModels::learner),
     }

@@ -6,6 +6,7 @@ use crate::{
     config::{Model, Precision, Settings},
     learning::{
         engine::Engine,
+        memory,
         step::{Full, Learner},
     },
     models::{
@@ -39,12 +40,17 @@ pub trait AllModels: Engine {
 /// Makes the settings' model on a device that is freshly seeded, with an optimizer that has seen nothing.
 pub type Make<D> = fn(&D, &Settings) -> Result<Box<dyn Learner<Device = D>>>;
 
+/// Bytes of memory that a step by the settings takes, on so many images.
+pub type Bytes = fn(&Settings, usize) -> u64;
+
 /// Who makes what is trained, on each kind of device: this chapter's models, unless the caller knows faster engines or
 /// other number formats.
 #[derive(Clone, Copy, Debug)]
 pub struct Makers {
     /// On the CPU.
     pub cpu: Make<Cpu>,
+    /// Bytes of the CPU's memory that a step on so many images takes.
+    pub bytes: Bytes,
     /// On a GPU.
     #[cfg(feature = "cuda")]
     pub cuda: Make<Cuda>,
@@ -52,9 +58,10 @@ pub struct Makers {
 
 impl Makers {
     /// These on the CPU, and this chapter's own elsewhere.
-    pub fn on_cpu(cpu: Make<Cpu>) -> Self {
+    pub fn on_cpu(cpu: Make<Cpu>, bytes: Bytes) -> Self {
         Self {
             cpu,
+            bytes,
             #[cfg(feature = "cuda")]
             cuda: plain,
         }
@@ -63,7 +70,7 @@ impl Makers {
 
 impl Default for Makers {
     fn default() -> Self {
-        Self::on_cpu(plain)
+        Self::on_cpu(plain, memory::bytes)
     }
 }
 

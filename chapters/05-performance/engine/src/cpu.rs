@@ -6,7 +6,9 @@ use crate::{
     plan::Plan,
     program::{Call, Numbers, Product, Program, Work, block_of, blocks_of},
     spans::Bases,
+    state,
     tensor::{Matrix, Place, Tensor},
+    words,
 };
 use matmul::{Epilogue, MatMut, MatRef, Options, Threads, bgemm, sgemm, team};
 use std::{
@@ -242,7 +244,8 @@ impl Cpu {
         }
         if let Some(dropout) = epilogue.dropout {
             let state = bases.whole(dropout.state);
-            each(&|first, y| dropout.apply(state, first, y));
+            let before = words::whole(state)[state::FIRST] as usize * (c.words() / units);
+            each(&|first, y| dropout.apply(state, before + first, y));
         }
     }
 

@@ -10,10 +10,12 @@
 //! 6. [`plan`]: which calls run as one, and where each tensor lies.
 //! 7. [`cpu`]: chapter 1's product, and threads that take blocks of rows through kernels.
 //! 8. [`state`] and [`step`]: gradients, update, predictions, and what a run needs to go on.
+//! 9. [`needs`]: what a step takes of memory, before it runs.
 
 pub mod cpu;
 mod memory;
 pub mod model;
+pub mod needs;
 pub mod ops;
 pub mod params;
 pub mod philox;

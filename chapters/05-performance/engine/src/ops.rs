@@ -17,6 +17,7 @@ pub mod pool;
 pub mod position;
 pub mod relu;
 pub mod residual;
+pub mod segment;
 pub mod tile;
 
 use crate::{record::Recorder, tensor::Tensor};

@@ -13,6 +13,11 @@ pub const RATE: usize = 3;
 /// The factor before derivatives in f16: chapter 6's loss scale.
 pub const SCALE: usize = 4;
 
+/// What a row's loss counts: 1 over the rows of the batch.
+pub const SHARE: usize = 6;
+/// The first image of a pass, among those of its batch.
+pub const FIRST: usize = 7;
+
 /// All of them.
 pub fn tensor() -> Tensor {
     Tensor::new(Place::State, 0, 1, 8)

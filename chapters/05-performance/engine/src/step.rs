@@ -13,7 +13,7 @@ use crate::{
     words::{whole, whole_mut},
 };
 use matmul::team::share;
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 /// A model in training.
 pub struct Step {
@@ -59,8 +59,8 @@ impl Step {
         cpu.allocate(Place::State, state::tensor().words());
         let update = cpu.load(update(model.params.words(), rule));
         let mut step = Self { model, cpu, passes: HashMap::new(), update };
-        let Model { params, .. } = &step.model;
-        let (values, kept) = (params.values.clone(), params.kept.clone());
+        let params = &mut step.model.params;
+        let (values, kept) = (params.first_values(), params.kept.clone());
         step.all_mut(Place::Params)[..values.len()].copy_from_slice(&values);
         step.all_mut(Place::Kept)[..kept.len()].copy_from_slice(&kept);
         step.state()[state::SEED] = seed;
@@ -71,10 +71,27 @@ impl Step {
     /// Forward and backward on the first `rows` images of [`Step::batch`]: the gradient of their mean loss. Returns their
     /// scores, a row each.
     pub fn gradient(&mut self, rows: usize, numbers: Numbers) -> Vec<f32> {
-        let scores = self.run(Pass { rows, training: true, numbers });
-        self.skip(1);
+        self.piece(0..rows, rows, numbers)
+    }
+
+    /// What a piece of a batch adds to the gradient of the batch's mean loss: the first one is written, the others are added.
+    /// The piece lies in [`Step::batch`], from its first row on. Returns its scores.
+    // ANCHOR: piece
+    pub fn piece(
+        &mut self,
+        piece: Range<usize>, // of the batch's images
+        images: usize,       // of the batch
+        numbers: Numbers,
+    ) -> Vec<f32> {
+        self.state()[state::FIRST] = piece.start as u32;
+        let state = self.cpu.slice_mut(state::tensor());
+        state[state::SHARE] = 1.0 / images as f32;
+        let scores = self.run(Pass::piece(&piece, numbers));
+        // The batch has one mask, whatever its pieces.
+        self.skip(u32::from(piece.end == images));
         scores
     }
+    // ANCHOR_END: piece
 
     /// Moves all parameters against their gradients, at this learning rate.
     pub fn update(&mut self, rate: f32) {
@@ -85,7 +102,7 @@ impl Step {
 
     /// The scores of the first `rows` images of [`Step::batch`], which nobody learns from.
     pub fn predict(&mut self, rows: usize) -> Vec<f32> {
-        self.run(Pass { rows, training: false, numbers: Numbers::F32 })
+        self.run(Pass { rows, training: false, numbers: Numbers::F32, adds: false })
     }
 
     /// The sums over the last gradient's images, before its update: of their losses, and of the right answers.
@@ -93,7 +110,7 @@ impl Step {
     /// # Panics
     /// If there was no such gradient.
     pub fn metrics(&mut self, rows: usize, numbers: Numbers) -> [f32; 2] {
-        let loaded = &self.passes[&Pass { rows, training: true, numbers }];
+        let loaded = &self.passes[&Pass { rows, training: true, numbers, adds: false }];
         let sums = self.cpu.output(loaded, 1);
         sums.chunks_exact(2).fold([0.0; 2], |[loss, right], sum| [loss + sum[0], right + sum[1]])
     }
@@ -201,7 +218,7 @@ fn holds(place: Place, named: &Named) -> bool {
 // ANCHOR: record
 /// Forward and, in training, backward; `unused` is whether nobody wants the
 /// gradient of the data.
-fn record(model: &Model, pass: Pass, unused: bool) -> Program {
+pub fn record(model: &Model, pass: Pass, unused: bool) -> Program {
     let mut cx = Recorder::new(pass);
     let x = Tensor::new(Place::Input, 0, pass.rows, model.inputs);
     let x = Tensor { constant: unused, ..x };
@@ -219,7 +236,8 @@ fn record(model: &Model, pass: Pass, unused: bool) -> Program {
 
 /// The update of so many words of parameters.
 fn update(words: usize, rule: impl Fn(Update) + Send + Sync + 'static) -> Program {
-    let mut cx = Recorder::new(Pass { rows: 1, training: true, numbers: Numbers::F32 });
+    let pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
+    let mut cx = Recorder::new(pass);
     let state = state::tensor();
     cx.of("update", |cx| {
         cx.rows("tick", 1, [], [state.by_rows()], |_, [], [state]| {

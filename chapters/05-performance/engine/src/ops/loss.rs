@@ -1,16 +1,17 @@
 //! Softmax and cross-entropy: the loss of each row, and the gradient of the scores in the same pass.
 
-use crate::{record::Recorder, tensor::Tensor, words::whole};
+use crate::{record::Recorder, state, tensor::Tensor, words::whole};
 use lab::vectors::exp;
 
-/// The gradient of the mean loss, and a row of two sums for each block: of the losses, and of the right answers. `labels` has
+/// The gradient of the batch's mean loss, and a row of two sums for each block: of the losses, and of the right answers. `labels` has
 /// a word a row.
 pub fn record(cx: &mut Recorder, scores: Tensor, labels: Tensor) -> [Tensor; 2] {
     let (rows, cols) = (scores.rows, scores.cols);
-    let (gradient, parts, share) = (cx.like(scores), cx.parts(2), 1.0 / rows as f32);
-    let (reads, writes) =
-        ([scores.by_rows(), labels.by_rows()], [gradient.by_rows(), parts.part()]);
-    cx.rows("loss", rows, reads, writes, move |_, [scores, labels], [gradient, sums]| {
+    let (gradient, parts) = (cx.like(scores), cx.parts(2));
+    let reads = [scores.by_rows(), labels.by_rows(), state::tensor().whole()];
+    let writes = [gradient.by_rows(), parts.part()];
+    cx.rows("loss", rows, reads, writes, move |_, [scores, labels, state], [gradient, sums]| {
+        let share = state[state::SHARE];
         sums.fill(0.0);
         let rows = scores.chunks_exact(cols).zip(gradient.chunks_exact_mut(cols));
         for ((scores, gradient), label) in rows.zip(whole(labels)) {

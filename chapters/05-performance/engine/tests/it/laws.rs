@@ -5,6 +5,7 @@ use engine::{
     cpu::{Loaded, Ways},
     philox::Dropout,
     program::Numbers,
+    record::pieces,
     state,
     step::{Step, adam},
     tensor::Place,
@@ -79,6 +80,53 @@ fn no_way_changes_a_gradient() {
             let mut step = Step::new(model, 2, Ways { fused, planned, unused }, 1, adam);
             let found = gradient(&mut step, Numbers::F32);
             assert!(error(&found, &wanted) < 1e-6, "{}", error(&found, &wanted));
+        }
+    }
+}
+
+/// The gradient of a batch in pieces of at most so many images.
+fn in_pieces(step: &mut Step, most: usize) -> Vec<f32> {
+    batch(0, step);
+    let (images, labels) = step.batch(BATCH);
+    let (images, labels) = (images.to_vec(), labels.to_vec());
+    for piece in pieces(BATCH, most) {
+        let (to, truth) = step.batch(piece.len());
+        to.copy_from_slice(&images[784 * piece.start..784 * piece.end]);
+        truth.copy_from_slice(&labels[piece.clone()]);
+        step.piece(piece, BATCH, Numbers::F32);
+    }
+    step.all(Place::Gradient).to_vec()
+}
+
+/// With the same masks, too. Only a batch normalisation sees that a piece is a smaller batch.
+#[test]
+fn pieces_add_up_to_the_batch() {
+    for (at, model) in models().into_iter().enumerate() {
+        let alone = model.params.kept.is_empty();
+        let wanted = gradient(&mut step_of(model, 2), Numbers::F32);
+        for most in [1, 7, BATCH - 1, 2 * BATCH] {
+            let of = |threads| in_pieces(&mut step_of(models().remove(at), threads), most);
+            let found = of(2);
+            let off = error(&found, &wanted);
+            assert!(if alone { off < 1e-6 } else { most >= BATCH || off > 1e-2 }, "{most}: {off}");
+            assert!(found == of(1), "threads");
+        }
+    }
+}
+
+#[test]
+fn segments_that_are_computed_again_change_no_bit() {
+    for (at, whole) in models().into_iter().enumerate() {
+        let layers = whole.ops.len();
+        let after = |model| {
+            let mut step = step_of(model, 2);
+            (0..2).for_each(|number| step_on(number, &mut step));
+            bits(&step)
+        };
+        let wanted = after(whole);
+        for segments in [0, 1, 2, 3, layers, layers + 1] {
+            let cut = models().remove(at).recomputed(segments);
+            assert!(after(cut) == wanted, "{at} in {segments} segments");
         }
     }
 }
