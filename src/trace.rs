@@ -19,7 +19,7 @@ use performance::{
     },
 };
 use std::{fs, path::PathBuf};
-use training::{EngineKind, Model};
+use training::{EngineKind, Model, Settings};
 
 /// The options of `trace`.
 #[derive(Args)]
@@ -140,7 +140,8 @@ impl Trace {
         let Which::Digits(model) = self.model else { bail!("the cores have no kernels to trace") };
         let batch = self.batch.unwrap_or(128) as usize;
         let engine = self.engine.unwrap_or(EngineKind::Fast);
-        training::runner::memory::check(engine, model, batch)?;
+        let settings = Settings { engine, ..Settings::of(model) };
+        training::memory::check(&settings, batch, performance::learner::bytes(&settings, batch))?;
         let (data, steps) = (data::drawn(batch, 1, 1), self.steps as usize);
         let profile = match engine {
             EngineKind::Dfdx => profile(model, &data, batch, steps)?,

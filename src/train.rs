@@ -116,6 +116,14 @@ pub struct Train {
     /// Train on N images only, drawn by the seed
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
+    /// Take at most N images of a batch at a time and add their gradients up: the same step in less memory, but for a batch
+    /// normalisation, which sees smaller batches
+    #[arg(long, value_name = "N")]
+    accumulate: Option<usize>,
+    /// Keep what goes into N segments of the model and compute the rest again in the backward pass: the same step in less
+    /// memory and more time
+    #[arg(long, value_name = "N")]
+    recompute: Option<usize>,
     /// The run's folder [default: a new one in runs]
     #[arg(long, value_name = "DIR", value_parser = value_parser!(PathBuf))]
     run: Option<PathBuf>,
@@ -239,6 +247,8 @@ impl Train {
             ("--augment", self.augment.is_some()),
             ("--patience", self.patience.is_some()),
             ("--limit", self.limit.is_some()),
+            ("--accumulate", self.accumulate.is_some()),
+            ("--recompute", self.recompute.is_some()),
             ("--processes", self.processes),
             ("--precision amp", self.precision == Some(Precision::Amp)),
         ] {
@@ -378,6 +388,8 @@ impl Train {
             patience: self.patience.or(base.patience),
             seed: self.seed.unwrap_or(base.seed),
             limit: self.limit.or(base.limit),
+            accumulate: self.accumulate.or(base.accumulate),
+            recompute: self.recompute.unwrap_or(base.recompute),
         };
         settings.check()?;
         let device = self.place(&settings)?;
@@ -465,7 +477,7 @@ mod tests {
     fn options_reach_the_run() {
         let words = "--epochs 3 --batch 32 --lr 0.01 --seed 7 --limit 500 --run x --precision f32 \
                      --optimizer momentum --schedule cosine --warmup 9 --decay 0.1 --dropout 0.3 \
-                     --augment true --patience 4 --engine dfdx";
+                     --augment true --patience 4 --engine fast --accumulate 8 --recompute 2";
         let words: Vec<&str> = words.split(' ').collect();
         let config = config(&words, Path::new("runs")).unwrap();
         let wanted = Settings {
@@ -481,6 +493,9 @@ mod tests {
             dropout: 0.3,
             augment: true,
             patience: Some(4),
+            engine: EngineKind::Fast,
+            accumulate: Some(8),
+            recompute: 2,
             ..Settings::default()
         };
         assert_eq!(config.settings, wanted);

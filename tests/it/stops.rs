@@ -1,7 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP end every command soon, and the programs that it has started with it; a limit on threads or
 //! memory is one sentence. Each is tried on real processes.
 
-use crate::{command, root};
+use crate::{command, root, said};
 use lab::{
     data::{drawn::drawn, idx},
     testing::put,
@@ -245,6 +245,26 @@ fn a_model_writes_no_longer_than_somebody_reads() {
         thread::sleep(Duration::from_millis(10));
     }
     assert!(child.wait().unwrap().success());
+}
+
+/// Whatever unit multiplies, and with variables that are empty, which is to be not set.
+#[test]
+fn a_training_has_the_same_bits_twice() {
+    let folder = folder();
+    let trained = |run: &str| {
+        let words = "train --limit 300 --epochs 1 --model cnn --precision bf16 --data digits --run";
+        let words: Vec<&str> = words.split(' ').chain([run]).collect();
+        let mut command = command(&words, folder.path());
+        for variable in ["THROUGHPUT_DEVICE", "THROUGHPUT_RANK", "MNIST_DIR", "THROUGHPUT_SITE"] {
+            command.env(variable, "");
+        }
+        let out = command.output().unwrap();
+        assert!(out.status.success(), "{}", said(&out));
+        fs::read(folder.path().join(run).join("model.safetensors")).unwrap()
+    };
+    assert!(trained("one") == trained("two"));
+    let out = command(&["plan", "--model", "mlp"], folder.path()).env("MNIST_DIR", "").output();
+    assert!(out.is_ok_and(|out| out.status.success()));
 }
 
 /// Commands that need threads, and do not last long where they get them.

@@ -141,6 +141,17 @@ pub struct Settings {
     pub seed: u64,
     /// Only so many images of the training set, drawn by the seed.
     pub limit: Option<usize>,
+    /// At most so many images at a time, whose gradients are added up to those of the batch. Chapter 5's engine does it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accumulate: Option<usize>,
+    /// In so many segments the model keeps nothing but what goes in, and computes the rest again. Chapter 5's engine does it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub recompute: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+fn is_zero(segments: &usize) -> bool {
+    *segments == 0
 }
 
 impl Default for Settings {
@@ -163,6 +174,8 @@ impl Default for Settings {
             patience: None,
             seed: 0,
             limit: None,
+            accumulate: None,
+            recompute: 0,
         }
     }
 }
@@ -215,9 +228,16 @@ impl Settings {
             ("--batch", self.batch),
             ("--limit", self.limit.unwrap_or(1)),
             ("--patience", self.patience.unwrap_or(1)),
+            ("--accumulate", self.accumulate.unwrap_or(1)),
         ];
         if let Some((flag, _)) = zero.iter().find(|(_, value)| *value == 0) {
             return Err(Error::Config(format!("{flag} must be at least 1")));
+        }
+        if self.engine != EngineKind::Fast && (self.accumulate.is_some() || self.recompute > 0) {
+            return Err(Error::Config(
+                "--accumulate and --recompute are for chapter 5's engine; take --engine fast"
+                    .into(),
+            ));
         }
         if self.batch > LARGEST_BATCH {
             return Err(Error::Config(format!("--batch must be at most {LARGEST_BATCH}")));

@@ -23,7 +23,8 @@ pub use dfdx;
 pub use config::{EngineKind, Model, Precision, Settings};
 pub use error::{Error, Result};
 pub use learning::{
-    any, augment, engine, engine::gpus, fit, loss, optimizer, order, schedule, sets, step, team,
+    any, augment, engine, engine::gpus, fit, loss, memory, optimizer, order, schedule, sets, step,
+    team,
 };
 pub use measured::{chapter, experiments, experiments::studies};
 pub use models::{
@@ -33,7 +34,6 @@ pub use models::{
 pub use runner::{
     checkpoint, export,
     job::{Config, Start},
-    memory,
     outcome::Outcome,
     picture,
     serve::Classifier,

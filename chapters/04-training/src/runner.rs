@@ -1,6 +1,6 @@
 //! What surrounds the loop: a run's folder, its watchers, and the trained model.
 //!
-//! 1. [`job`]: a run as its caller describes it; [`train`]: from the data set to the files; [`memory`]: whether there is room for a step.
+//! 1. [`job`]: a run as its caller describes it; [`train`]: from the data set to the files.
 //! 2. [`checkpoint`]: a run's whole state in one file of its folder, which is [`lab::run`]'s; [`curves`]: its figure;
 //!    [`outcome`]: what it has reached.
 //! 3. [`watch`]: who is told about the progress, and who may stop it; [`terminal`] with its [`chart`].
@@ -14,7 +14,6 @@ pub mod export;
 pub mod form;
 pub mod grey;
 pub mod job;
-pub mod memory;
 pub mod outcome;
 pub mod page;
 pub mod picture;

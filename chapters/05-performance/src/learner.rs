@@ -2,13 +2,13 @@
 //! it where it can.
 
 use crate::engine::{
-    backend::Backend,
+    backend::{Backend, Form},
     cpu::{Cpu as Cores, Ways},
     model::{self, Model as Ops},
-    plan::Plan,
+    needs::Needs,
     program::Numbers,
-    record::Pass,
-    step::{Kernel, Rule as Moves, Step, Update, adam, program},
+    record::{Pass, pieces},
+    step::{Kernel, Rule as Moves, Step, Update, adam},
     tensor::Place,
 };
 use backprop::softmax::best;
@@ -17,13 +17,18 @@ use dfdx::prelude::*;
 use engine_gpu::Gpu;
 use lab::{Device, Unit};
 use matmul::parallel;
-use std::cell::{Cell, RefCell};
+use std::{
+    cell::{Cell, RefCell},
+    ops::Range,
+};
 use training::{
-    EngineKind, Error, Model, Result, Settings,
+    EngineKind, Error, Model, Precision, Result, Settings,
     any::AllModels as _,
     autocast::{Operands, operands},
     checkpoint::Checkpoint,
     engine::Resident,
+    fit::TEST_BATCH,
+    memory,
     model::{CLASSES, Images, Logits, PIXELS, Targets},
     optimizer::{self, Rule, State},
     step::{Batch, Learner, Scores, Stepper},
@@ -74,6 +79,8 @@ pub struct Engine<B: Trains = Cores> {
     kept: usize,
     dev: Cpu,
     rule: Rule,
+    /// The most images that it takes at a time.
+    most: usize,
     /// Whether the gradients are those of a step. They stay until the next one, and count as zero here.
     fresh: Cell<bool>,
 }
@@ -88,6 +95,40 @@ pub fn operations(model: Model, dropout: f64) -> Ops {
         Model::Transformer => model::transformer(1),
         Model::Resnet => model::resnet(1),
     }
+}
+
+/// Bytes of memory that a step by the settings takes on so many images: what chapter 4 measured of dfdx, or what the plan says.
+pub fn bytes(settings: &Settings, images: usize) -> u64 {
+    match settings.engine {
+        EngineKind::Dfdx => memory::bytes(settings, images),
+        EngineKind::Fast => needs(settings, images, Form::CPU, threads()).total(),
+    }
+}
+
+/// What the engine takes on a device for a step by the settings, and for the predictions between steps.
+pub fn needs(settings: &Settings, images: usize, form: Form, threads: usize) -> Needs {
+    let numbers = match settings.precision {
+        Precision::F32 => Numbers::F32,
+        Precision::Bf16 => Numbers::Bf16,
+        Precision::Amp => Numbers::F16,
+    };
+    let most = settings.accumulate.unwrap_or(usize::MAX);
+    let mut passes: Vec<Pass> =
+        pieces(images, most).map(|piece| Pass::piece(&piece, numbers)).collect();
+    passes.dedup(); // all pieces but the first and the last are alike
+    let rows = TEST_BATCH.min(most);
+    passes.push(Pass { rows, training: false, numbers: Numbers::F32, adds: false });
+    Needs::of(&of(settings), &passes, form, threads)
+}
+
+/// The settings' model.
+fn of(settings: &Settings) -> Ops {
+    operations(settings.model, settings.dropout).recomputed(settings.recompute)
+}
+
+/// As many as the pool around has: a replica has its part of the cores.
+pub fn threads() -> usize {
+    rayon::current_num_threads().min(parallel::available())
 }
 
 /// What the settings' engine makes on a CPU.
@@ -113,23 +154,19 @@ pub fn on_device(
     let gpu = gpu::open(&device.id()).map_err(|why| Error::Device(why.to_string()))?;
     // A run has one device, and takes it to the end of the program.
     let device = Gpu::new(&*Box::leak(gpu));
-    let model = operations(settings.model, settings.dropout);
-    fits(&device, &model, settings.batch)?;
-    Ok(Box::new(Engine::on(device, model, dev, settings)?))
+    fits(&device, settings)?;
+    Ok(Box::new(Engine::on(device, dev, settings)?))
 }
 
 /// Bytes of chapter 4's data set, which a device keeps beside all else.
 const DATA: u64 = 60_000 * 4 * PIXELS as u64;
 
 /// Refuses a step that needs more memory than a device has, and says which would fit.
-fn fits(device: &Gpu, model: &Ops, batch: usize) -> Result<()> {
-    let bytes = |rows: usize| {
-        let pass = Pass { rows, training: true, numbers: Numbers::F32 };
-        let arena = Plan::new(&program(model, pass, device.form()), false).arena;
-        DATA + 4 * (4 * model.params.words() + arena + rows * model.inputs) as u64
-    };
+fn fits(device: &Gpu, settings: &Settings) -> Result<()> {
+    let bytes = |rows: usize| DATA + needs(settings, rows, device.form(), 1).total();
     let free = device.free().map_err(|why| Error::Device(why.to_string()))?;
-    let (needed, of) = (bytes(batch), |bytes: u64| Unit::Bytes.format(bytes as f64));
+    let (batch, of) = (settings.batch, |bytes: u64| Unit::Bytes.format(bytes as f64));
+    let needed = bytes(batch);
     if needed <= free {
         return Ok(());
     }
@@ -184,55 +221,63 @@ fn update(rule: Rule, decay: f32) -> Moves {
 
 impl Engine {
     /// The settings' model with the weights that the device's seed gives, as chapter 4 builds it, and an optimizer that has
-    /// seen nothing. It takes as many threads as the pool around it has: a replica has its part of the cores.
+    /// seen nothing.
     ///
     /// # Errors
     /// [`Error::Device`] if there is no memory.
     pub fn new(dev: &Cpu, settings: &Settings) -> Result<Self> {
-        let threads = rayon::current_num_threads().min(parallel::available());
-        let mut cores = Cores::new(threads);
+        let mut cores = Cores::new(threads());
         cores.ways = Ways::default();
-        Self::on(cores, operations(settings.model, settings.dropout), dev, settings)
+        Self::on(cores, dev, settings)
     }
 }
 
 impl<B: Trains> Engine<B> {
-    /// [`Engine::new`] on a device, with the operations of the settings' model.
+    /// [`Engine::new`] on a device.
     ///
     /// # Errors
     /// [`Error::Device`].
-    pub fn on(device: B, model: Ops, dev: &Cpu, settings: &Settings) -> Result<Self> {
+    pub fn on(device: B, dev: &Cpu, settings: &Settings) -> Result<Self> {
         let first = dev.learner(settings)?.parameters()?;
         let rule = update(settings.optimizer, settings.decay as f32);
-        let mut step = Step::on(device, model, settings.seed as u32, rule);
+        let mut step = Step::on(device, of(settings), settings.seed as u32, rule);
         step.from_file(Place::Params, &first);
         step.device.sound()?;
         let (step, fresh) = (RefCell::new(step), Cell::new(false));
-        Ok(Self { step, kept: 0, dev: dev.clone(), rule: settings.optimizer, fresh })
+        let (rule, most) = (settings.optimizer, settings.accumulate.unwrap_or(usize::MAX));
+        Ok(Self { step, kept: 0, dev: dev.clone(), rule, most, fresh })
     }
 
-    /// Forward and backward on the first `rows` images of the batch. The scores, (rows, 10) in a row.
-    fn passes(&mut self, rows: usize) -> Vec<f32> {
+    /// Forward and backward on a batch of `images`, piece by piece; `fill` puts a
+    /// piece where the step finds it. The scores, (images, 10) in a row.
+    // ANCHOR: passes
+    fn passes<F>(&mut self, images: usize, fill: F) -> Vec<f32>
+    where
+        F: Fn(&mut Step<B>, &mut usize, Range<usize>),
+    {
         let (step, (numbers, scale)) = (self.step.get_mut(), numbers());
         step.set_scale(scale);
         self.fresh.set(true);
-        step.gradient(rows, numbers)
+        let mut scores = Vec::with_capacity(images * CLASSES);
+        for piece in pieces(images, self.most) {
+            fill(step, &mut self.kept, piece.clone());
+            let pass = step.piece(piece, images, numbers);
+            scores.extend(step.scores(pass));
+        }
+        scores
     }
+    // ANCHOR_END: passes
 
-    /// [`Engine::passes`], and the update.
-    fn train(&mut self, rows: usize, lr: f64) -> Scores {
-        let scores = self.passes(rows);
-        self.update(lr)?;
+    /// [`Engine::passes`] on tensors.
+    fn learn(&mut self, images: &Images<Cpu>, targets: &Targets<Cpu>) -> Scores {
+        let (pixels, truth) = (images.as_vec(), targets.as_vec());
+        let labels: Vec<u32> = truth.chunks_exact(CLASSES).map(|row| best(row) as u32).collect();
+        let scores = self.passes(labels.len(), |step, _, piece| {
+            let pixels = &pixels[piece.start * PIXELS..piece.end * PIXELS];
+            step.fill(piece.len(), pixels, &labels[piece]);
+        });
         self.step.get_mut().device.sound()?;
         Ok(scores)
-    }
-
-    /// Fills the batch. Returns its images' number.
-    fn fill(&mut self, images: &Images<Cpu>, targets: &Targets<Cpu>) -> usize {
-        let (rows, truth) = (images.shape().0, targets.as_vec());
-        let labels: Vec<u32> = truth.chunks_exact(CLASSES).map(|row| best(row) as u32).collect();
-        self.step.get_mut().fill(rows, &images.as_vec(), &labels);
-        rows
     }
 }
 
@@ -242,9 +287,8 @@ impl<B: Trains> Learner for Engine<B> {
     }
 
     fn gradients(&mut self, images: Images<Cpu>, targets: Targets<Cpu>) -> Result<Logits<Cpu>> {
-        let rows = self.fill(&images, &targets);
-        let scores = self.passes(rows);
-        self.dev.try_tensor_from_vec(scores, (rows, Const)).map_err(Error::device)
+        let scores = self.learn(&images, &targets)?;
+        self.dev.try_tensor_from_vec(scores, (images.shape().0, Const)).map_err(Error::device)
     }
 
     /// In the engine's own order, which all ranks share.
@@ -285,8 +329,9 @@ impl<B: Trains> Stepper for Engine<B> {
     type Device = Cpu;
 
     fn step(&mut self, lr: f64, images: Images<Cpu>, targets: Targets<Cpu>) -> Scores {
-        let rows = self.fill(&images, &targets);
-        self.train(rows, lr)
+        let scores = self.learn(&images, &targets)?;
+        self.update(lr)?;
+        Ok(scores)
     }
 
     fn step_on(&mut self, lr: f64, batch: &Batch<Cpu>) -> Scores {
@@ -294,15 +339,22 @@ impl<B: Trains> Stepper for Engine<B> {
         if changed.is_some() {
             return self.step(lr, batch.images()?, data.targets(index)?);
         }
-        B::gather(self.step.get_mut(), &mut self.kept, data, index);
-        self.train(index.len(), lr)
+        let scores = self.passes(index.len(), |step, kept, piece| {
+            B::gather(step, kept, data, &index[piece]);
+        });
+        self.update(lr)?;
+        self.step.get_mut().device.sound()?;
+        Ok(scores)
     }
 
     fn scores(&self, images: Images<Cpu>) -> Result<Vec<f32>> {
-        let mut step = self.step.borrow_mut();
-        let rows = images.shape().0;
-        step.fill(rows, &images.as_vec(), &[]);
-        let scores = step.predict(rows);
+        let (mut step, pixels) = (self.step.borrow_mut(), images.as_vec());
+        let of = |piece: &[f32]| {
+            let rows = piece.len() / PIXELS;
+            step.fill(rows, piece, &[]);
+            step.predict(rows)
+        };
+        let scores = pixels.chunks(self.most.saturating_mul(PIXELS)).flat_map(of).collect();
         step.device.sound()?;
         Ok(scores)
     }

@@ -1,28 +1,21 @@
 //! Predictions of memory against the meter, and limits that are kept. They have a program of their own, and take turns
 //! in it: the meter counts every thread.
 
-use backprop::fits::Moves;
 use dfdx::prelude::Cpu;
+use lab::data::drawn;
 use performance::{
     input::{
         prefetch::Prefetch,
         store::{Layout, Store, write},
         stream::{Batches, Epoch, Shuffle},
     },
-    learner::by_engine,
-    memory::{
-        limit::Limit,
-        meter::{Scope, peak_of},
-        predict,
-        recompute::Deep,
-        step::{Learner, batch, noise},
-    },
+    learner::{by_engine, needs},
+    memory::meter::{Scope, peak_of},
 };
 use std::sync::{Mutex, PoisonError};
 use training::{
-    EngineKind, Model, Settings, cnn::Cnn, engine::Resident, linear::Linear,
-    memory::bytes_of_a_picture, mlp::Mlp, model::Network, resnet::Resnet, rnn::Rnn, step::Batch,
-    transformer::Transformer,
+    EngineKind, Model, Settings, any::AllModels as _, engine::Resident, fit::TEST_BATCH,
+    memory::bytes_of_a_picture, step::Batch,
 };
 
 /// One measuring test at a time, in a thread whose own memory is gone when the next one begins.
@@ -34,23 +27,17 @@ fn alone(work: impl FnOnce() + Send + 'static) {
     }
 }
 
-fn threads() -> u64 {
-    rayon::current_num_threads() as u64
-}
-
-/// The peak of two steps, from the empty machine on.
-fn measured<M: Network<Cpu>>(images: usize) -> u64 {
-    let data = Resident::new(&Cpu::default(), &noise(images, 1)).unwrap();
+/// The peak of two steps of dfdx, from the empty machine on.
+fn measured(model: Model, images: usize) -> u64 {
+    let data = Resident::new(&Cpu::default(), &drawn(images, 1, 1).train).unwrap();
     let index: Vec<usize> = (0..images).collect();
-    let step = || {
-        let mut learner = Learner::<M>::new(&Cpu::seed_from_u64(1)).unwrap();
+    settled(|| {
+        let mut learner = Cpu::seed_from_u64(1).learner(&Settings::of(model)).unwrap();
         for _ in 0..2 {
-            let (x, y) = batch(&data, &index).unwrap();
-            learner.add(x, y, 1.0).unwrap();
-            learner.update(0.001).unwrap();
+            let (x, y) = (data.images(&index).unwrap(), data.targets(&index).unwrap());
+            learner.step(0.001, x, y).unwrap();
         }
-    };
-    settled(step)
+    })
 }
 
 /// The least peak of `work` when it runs again. From a thread's first product on the libraries keep memory of its own, and the
@@ -90,104 +77,53 @@ fn the_meter_counts_what_is_there() {
     });
 }
 
-/// The same of the engine.
-fn engine(model: Model, images: usize) -> u64 {
-    let data = Resident::new(&Cpu::default(), &noise(images, 1)).unwrap();
-    let index: Vec<usize> = (0..images).collect();
-    settled(|| {
-        let settings = Settings { engine: EngineKind::Fast, ..Settings::of(model) };
-        let mut learner = by_engine(&Cpu::seed_from_u64(1), &settings).unwrap();
-        for _ in 0..2 {
-            let batch = Batch { data: &data, index: &index, changed: None };
-            learner.step_on(0.001, &batch).unwrap();
-        }
-    })
-}
-
-/// Chapter 4 refuses a batch by these numbers.
+/// Chapter 4 refuses a batch of dfdx by these numbers.
 #[test]
 fn every_image_of_a_step_takes_what_it_says() {
-    fn holds<M: Network<Cpu>>(model: Model) {
-        let each = |measured: &dyn Fn(usize) -> u64| (measured(256) - measured(64)) / 192;
-        let plain = each(&measured::<M>);
-        within_a_tenth(model.name(), bytes_of_a_picture(EngineKind::Dfdx, model), plain);
-        let (fast, most) =
-            (each(&|images| engine(model, images)), bytes_of_a_picture(EngineKind::Fast, model));
-        assert!(fast <= most, "{model} by the engine: {fast}, not at most {most}");
-    }
     alone(|| {
-        holds::<Linear<Cpu>>(Model::Linear);
-        holds::<Mlp<Cpu>>(Model::Mlp);
-        holds::<Cnn<f32, Cpu>>(Model::Cnn);
-        holds::<Resnet<f32, Cpu>>(Model::Resnet);
-        holds::<Rnn<f32, Cpu>>(Model::Rnn);
-        holds::<Transformer<f32, Cpu>>(Model::Transformer);
-    });
-}
-
-#[test]
-fn a_model_needs_what_is_predicted() {
-    fn holds<M: Network<Cpu>>(model: &backprop::count::Model, batches: [u64; 4]) {
-        for images in batches {
-            let step = predict::timeline(model, images, Moves::Adam, threads()).unwrap();
-            let found = measured::<M>(images as usize);
-            within_a_tenth(&format!("{}, {images}", model.name), step.peak(), found);
-        }
-    }
-    alone(|| {
-        holds::<Mlp<Cpu>>(&predict::mlp().unwrap(), [32, 128, 512, 2000]);
-        holds::<Cnn<f32, Cpu>>(&predict::cnn(), [4, 16, 64, 200]);
-    });
-}
-
-#[test]
-fn a_batch_that_the_limit_allows_stays_below_it() {
-    alone(|| {
-        let model = predict::cnn();
-        let limit = Limit(24 << 20);
-        let most = limit.largest_batch(&model, threads()).unwrap();
-        let found = measured::<Cnn<f32, Cpu>>(most as usize);
-        assert!(found as f64 <= 1.02 * limit.0 as f64, "{most} images: {found}");
-    });
-}
-
-#[test]
-fn pieces_need_the_memory_of_a_piece() {
-    alone(|| {
-        let model = predict::mlp().unwrap();
-        let data = Resident::new(&Cpu::default(), &noise(1024, 1)).unwrap();
-        let index: Vec<usize> = (0..1024).collect();
-        for piece in [1024, 128] {
-            let step = || {
-                let mut learner = Learner::<Mlp<Cpu>>::new(&Cpu::seed_from_u64(1)).unwrap();
-                learner.accumulate(&data, &index, piece).unwrap();
-                learner.update(0.001).unwrap();
-            };
-            let found = settled(step);
-            let step = predict::timeline(&model, piece as u64, Moves::Adam, threads()).unwrap();
-            within_a_tenth(&format!("1024 by {piece}"), step.peak(), found);
+        for model in Model::ALL {
+            let each = (measured(model, 256) - measured(model, 64)) / 192;
+            within_a_tenth(model.name(), bytes_of_a_picture(model), each);
         }
     });
 }
 
+/// What the plan says is what is allocated, byte for byte: for every model, in any batch, in pieces and in segments. Beside the
+/// buffers there are the lists of calls, and what products of large matrices lay out for themselves.
 #[test]
-fn recomputing_needs_what_is_predicted() {
+fn the_plan_and_the_meter_agree() {
     alone(|| {
-        let dev = Cpu::seed_from_u64(3);
-        let mut deep = Deep::<128>::new(&dev, 16, 0.0).unwrap();
-        let data = Resident::new(&dev, &noise(400, 1)).unwrap();
-        let index: Vec<usize> = (0..400).collect();
-        let mut found = Vec::new();
-        for segments in [0, 1, 2, 4, 8, 16] {
-            let step = || {
-                let (x, y) = batch(&data, &index).unwrap();
-                drop(deep.gradients(x, y, segments, 0).unwrap());
-            };
-            let peak = settled(step);
-            within_a_tenth(&format!("{segments} segments"), deep.predicted(400, segments), peak);
-            found.push(peak);
+        for (model, images, accumulate, recompute) in Model::ALL.into_iter().flat_map(|model| {
+            [
+                (model, 1, None, 0),
+                (model, 300, None, 0),
+                (model, 300, Some(128), 0),
+                (model, 300, None, 3),
+                (model, 300, Some(77), 2),
+            ]
+        }) {
+            let data = Resident::new(&Cpu::default(), &drawn(images, 1, 1).train).unwrap();
+            let index: Vec<usize> = (0..images).collect();
+            let engine = EngineKind::Fast;
+            let settings = Settings { engine, accumulate, recompute, ..Settings::of(model) };
+            let dev = Cpu::seed_from_u64(1);
+            let scope = Scope::begin();
+            let mut learner = by_engine(&dev, &settings).unwrap();
+            scope.reset();
+            for _ in 0..2 {
+                let batch = Batch { data: &data, index: &index, changed: None };
+                learner.step_on(0.001, &batch).unwrap();
+            }
+            // Between two steps a run predicts.
+            for part in (0..TEST_BATCH).collect::<Vec<_>>().chunks(TEST_BATCH) {
+                let index: Vec<usize> = part.iter().map(|at| at % images).collect();
+                learner.scores(data.images(&index).unwrap()).unwrap();
+            }
+            let (buffers, wanted) = (scope.buffers(), needs(&settings, images).total());
+            assert_eq!(buffers, wanted, "{settings:?}");
+            let beside = scope.peak() - buffers;
+            assert!(beside < 3 << 20, "{model}, {images}: {beside} bytes beside the buffers");
         }
-        assert!(found[4] * 2 < found[0], "eight segments save more than half: {found:?}");
     });
 }
 

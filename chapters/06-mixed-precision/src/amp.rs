@@ -19,7 +19,7 @@ pub mod step;
 
 use autocast::Autocast;
 use lab::data::{self, DataSet};
-use performance::learner::{by_engine, on_device};
+use performance::learner::{by_engine, bytes, on_device};
 use replica::HalfEngine;
 use step::Amp;
 use training::{
@@ -58,6 +58,7 @@ pub fn learner<D: HalfEngine>(
 pub fn makers() -> Makers {
     Makers {
         cpu: |dev, settings| learner(dev, settings, by_engine),
+        bytes,
         device: |dev, settings, device| match (settings.engine, settings.precision) {
             (EngineKind::Plain, _) => nowhere(dev, settings, device),
             (_, Precision::F32) => on_device(dev, settings, device),

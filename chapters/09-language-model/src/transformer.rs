@@ -134,7 +134,7 @@ impl Transformer {
             let (images, labels) = self.step.batch(tokens.len());
             whole_mut(images).copy_from_slice(tokens);
             labels.copy_from_slice(targets);
-            let pass = self.step.piece(tokens.len(), self.numbers, [done, all]);
+            let pass = self.step.piece(done..done + tokens.len(), all, self.numbers);
             let [sum, _] = self.step.sums(pass);
             done += tokens.len();
             loss += f64::from(sum) / all as f64;

@@ -6,6 +6,7 @@ use crate::{
     config::{Model, Precision, Settings},
     learning::{
         engine::Engine,
+        memory,
         step::{Full, Learner},
     },
     models::{
@@ -42,12 +43,17 @@ pub type Make<D> = fn(&D, &Settings) -> Result<Box<dyn Learner<Device = D>>>;
 /// The same for one of chapter 2's devices, driven from a CPU that is freshly seeded.
 pub type MakeOn = fn(&Cpu, &Settings, lab::Device) -> Result<Box<dyn Learner<Device = Cpu>>>;
 
+/// Bytes of memory that a step by the settings takes, on so many images.
+pub type Bytes = fn(&Settings, usize) -> u64;
+
 /// Who makes what is trained, on each kind of device: this chapter's models, unless the caller knows faster engines or
 /// other number formats.
 #[derive(Clone, Copy, Debug)]
 pub struct Makers {
     /// On the CPU.
     pub cpu: Make<Cpu>,
+    /// Bytes of the CPU's memory that a step on so many images takes.
+    pub bytes: Bytes,
     /// On a GPU, or what else runs kernels, by an engine that needs no dfdx there.
     pub device: MakeOn,
     /// On a GPU, by dfdx.
@@ -57,10 +63,11 @@ pub struct Makers {
 
 impl Makers {
     /// These on the CPU, and this chapter's own elsewhere.
-    pub fn on_cpu(cpu: Make<Cpu>) -> Self {
+    pub fn on_cpu(cpu: Make<Cpu>, bytes: Bytes) -> Self {
         Self {
             cpu,
             device: nowhere,
+            bytes,
             #[cfg(feature = "cuda")]
             cuda: plain,
         }
@@ -69,7 +76,7 @@ impl Makers {
 
 impl Default for Makers {
     fn default() -> Self {
-        Self::on_cpu(plain)
+        Self::on_cpu(plain, memory::bytes)
     }
 }
 

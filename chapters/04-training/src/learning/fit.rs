@@ -21,7 +21,7 @@ use crate::{
 use std::ops::ControlFlow;
 
 /// Images that are tested at once.
-const TEST_BATCH: usize = 250;
+pub const TEST_BATCH: usize = 250;
 
 /// What the loop has just done.
 #[derive(Clone, Copy, Debug)]

@@ -98,6 +98,7 @@ pub fn check(path: &Path, saved: &Header, asked: &Settings, data: &Identity) -> 
         ("--patience", patience(old.patience), patience(asked.patience)),
         ("--seed", old.seed.to_string(), asked.seed.to_string()),
         ("--limit", limit(old.limit), limit(asked.limit)),
+        ("--accumulate", limit(old.accumulate), limit(asked.accumulate)),
     ];
     let falls = old.schedule == Schedule::Cosine;
     let epochs = ("--epochs", old.epochs.to_string(), asked.epochs.to_string());

@@ -7,6 +7,7 @@ use crate::{
         any::AllModels,
         engine::{Engine, Resident},
         fit::{Done, Flow, fit},
+        memory,
         metrics::Epoch,
         sets::{Sets, identity, seen},
         snapshot::Checkpoint,
@@ -20,7 +21,6 @@ use crate::{
         export,
         form::Form,
         job::{Config, Start},
-        memory,
         outcome::Outcome,
         serve::Classifier,
         watch::{Begin, Watcher},
@@ -109,11 +109,12 @@ pub fn train_stepper<D: Engine>(
     let sets = Sets::new(dev, settings, &learned_from, &data.test)?;
     let images = sets.train.len();
     if config.device == Device::Cpu {
-        memory::check(
-            settings.engine,
-            settings.model,
-            team.part(settings.batch.min(images)).len(),
-        )?;
+        let part = team.part(settings.batch.min(images)).len();
+        memory::check(settings, part, (config.makers.bytes)(settings, part))?;
+    } else if settings.accumulate.is_some() || settings.recompute > 0 {
+        return Err(Error::Config(
+            "--accumulate and --recompute are for the cores; take --device cpu".into(),
+        ));
     }
     let begin = Begin {
         settings: settings.clone(),

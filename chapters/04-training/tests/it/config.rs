@@ -1,4 +1,4 @@
-use training::config::{LARGEST_BATCH, Model, Rule, Settings};
+use training::config::{EngineKind, LARGEST_BATCH, Model, Rule, Settings};
 
 #[test]
 fn every_model_has_a_recipe_that_can_work() {
@@ -29,7 +29,10 @@ fn choices_that_cannot_work_name_their_option() {
         (Settings { decay: f64::NAN, ..good.clone() }, "--decay"),
         (Settings { dropout: 1.0, ..good.clone() }, "--dropout"),
         (Settings { dropout: -0.1, ..good.clone() }, "--dropout"),
-        (Settings { patience: Some(0), ..good }, "--patience"),
+        (Settings { patience: Some(0), ..good.clone() }, "--patience"),
+        (Settings { accumulate: Some(8), ..good.clone() }, "--engine fast"),
+        (Settings { recompute: 2, ..good.clone() }, "--engine fast"),
+        (Settings { accumulate: Some(0), engine: EngineKind::Fast, ..good }, "--accumulate"),
     ];
     for (settings, flag) in bad {
         assert!(settings.check().unwrap_err().to_string().contains(flag), "{settings:?}");

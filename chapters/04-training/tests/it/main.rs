@@ -9,6 +9,7 @@ mod learning {
     mod engine;
     mod flat;
     mod loss;
+    mod memory;
     mod metrics;
     mod optimizer;
     mod schedule;
@@ -44,7 +45,6 @@ mod runner {
     mod chart;
     mod checkpoint;
     mod export;
-    mod memory;
     mod picture;
     mod serve;
 }

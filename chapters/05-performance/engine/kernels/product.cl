@@ -87,7 +87,7 @@ FUNCTION float after(
     sum = sum < 0.0f ? 0.0f : sum; // NaN stays NaN
 #endif
 #if DROPOUT
-    sum = keeps(state, at, below, site) ? sum * scale : 0.0f;
+    sum = keeps(state, state[FIRST] * IMAGE + at, below, site) ? sum * scale : 0.0f;
 #endif
     return sum;
 }

@@ -1,7 +1,7 @@
 //! What a device does for a program. Nothing above this trait knows which device it is.
 
 use crate::{
-    program::Program,
+    program::{BLOCKS, Program},
     tensor::{Place, Tensor},
 };
 use std::borrow::Cow;
@@ -50,4 +50,9 @@ pub struct Form {
     pub cached: bool,
     /// Whether the gradient of the data, which nobody reads, is left out.
     pub unused: bool,
+}
+
+impl Form {
+    /// For the CPU.
+    pub const CPU: Self = Self { blocks: BLOCKS, cached: true, unused: true };
 }

@@ -5,9 +5,11 @@ use crate::{
     memory::Memory,
     ops::relu::at_least,
     plan::Plan,
-    program::{BLOCKS, Call, Numbers, Product, Program, Work, block_of, blocks_of},
+    program::{Call, Numbers, Product, Program, Work, block_of, blocks_of},
     spans::Bases,
+    state,
     tensor::{Matrix, Place, Tensor},
+    words,
 };
 use matmul::{Epilogue, MatMut, MatRef, Options, Threads, bgemm, sgemm, team};
 use std::{
@@ -188,7 +190,8 @@ impl Cpu {
         }
         if let Some(dropout) = epilogue.dropout {
             let state = bases.whole(dropout.state);
-            each(&|first, y| dropout.apply(state, first, y));
+            let before = words::whole(state)[state::FIRST] as usize * (c.words() / units);
+            each(&|first, y| dropout.apply(state, before + first, y));
         }
     }
 
@@ -207,7 +210,7 @@ impl Backend for Cpu {
     type Loaded = Loaded;
 
     fn form(&self) -> Form {
-        Form { blocks: BLOCKS, cached: true, unused: self.ways.unused }
+        Form { unused: self.ways.unused, ..Form::CPU }
     }
 
     fn allocate(&mut self, place: Place, words: usize) {

@@ -11,12 +11,14 @@
 //! 7. [`backend`]: what a device does for a program; [`cpu`]: chapter 1's product, and threads that take blocks of rows through
 //!    kernels. [`device`] is what calls say to GPUs, whose backend is a crate of its own.
 //! 8. [`state`] and [`step`]: gradients, update, predictions, and what a run needs to go on.
+//! 9. [`needs`]: what a step takes of memory, before it runs.
 
 pub mod backend;
 pub mod cpu;
 pub mod device;
 mod memory;
 pub mod model;
+pub mod needs;
 pub mod ops;
 pub mod params;
 pub mod philox;

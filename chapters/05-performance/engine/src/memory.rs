@@ -10,11 +10,17 @@ struct Line([f32; 16]);
 #[derive(Default)]
 pub struct Memory(Vec<Line>);
 
+/// Bytes of a buffer of so many words.
+pub fn bytes(words: usize) -> u64 {
+    (words.div_ceil(16) * size_of::<Line>()) as u64
+}
+
 impl Memory {
     /// Makes it so long at least; what it holds stays.
     pub fn at_least(&mut self, words: usize) {
-        let lines = words.div_ceil(16).max(self.0.len());
-        self.0.resize(lines, Line([0.0; 16]));
+        let more = words.div_ceil(16).saturating_sub(self.0.len());
+        self.0.reserve_exact(more);
+        self.0.extend(std::iter::repeat_n(Line([0.0; 16]), more));
     }
 
     /// Its first word.

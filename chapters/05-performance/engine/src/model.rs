@@ -5,7 +5,7 @@ use crate::{
     ops::{
         Op, attention::Attention, batch_norm::BatchNorm, conv::Conv, dense::Dense, gru::Gru,
         mean::Mean, norm::Norm, patches::Patches, pool::ReluPool, position::Position, relu::Relu,
-        residual::Residual,
+        residual::Residual, segment::Segment,
     },
     params::Params,
 };
@@ -30,6 +30,20 @@ impl Model {
         let mut params = Params::new(seed);
         let ops = ops(&mut params);
         Self { params, ops, inputs }
+    }
+
+    /// The same with its operations in so many segments, as equal as can be, of which nothing is kept but what goes in; 0 keeps
+    /// everything.
+    #[must_use]
+    pub fn recomputed(self, segments: usize) -> Self {
+        let (all, mut ops) = (self.ops.len(), self.ops.into_iter());
+        let segments = segments.min(all);
+        let cut = |at: usize| {
+            let own = (at + 1) * all / segments - at * all / segments;
+            Box::new(Segment(ops.by_ref().take(own).collect())) as Box<dyn Op>
+        };
+        let cut: Vec<_> = (0..segments).map(cut).collect();
+        Self { ops: cut.into_iter().chain(ops).collect(), ..self }
     }
 }
 

@@ -18,6 +18,7 @@ pub mod pool;
 pub mod position;
 pub mod relu;
 pub mod residual;
+pub mod segment;
 pub mod tile;
 
 use crate::{record::Recorder, tensor::Tensor};
@@ -30,7 +31,7 @@ pub const EACH: &str = include_str!("../kernels/each.cl");
 pub type Backward = Box<dyn FnOnce(&mut Recorder, Tensor) -> Option<Tensor>>;
 
 /// An operation. It computes nothing: it writes calls down.
-pub trait Op: Send {
+pub trait Op: Send + Sync {
     /// Its name, in the ledger and in the profile.
     fn name(&self) -> &str;
 

@@ -26,8 +26,10 @@ pub struct Named {
 pub struct Params {
     /// In the order in which the model names them.
     pub tensors: Vec<Named>,
-    /// First values of what is learned, in the buffer's layout.
+    /// First values of what is learned, in the buffer's layout, until a step has them.
     pub values: Vec<f32>,
+    /// Words of what is learned.
+    len: usize,
     /// First values of what is kept.
     pub kept: Vec<f32>,
     random: u64,
@@ -36,7 +38,7 @@ pub struct Params {
 impl Params {
     /// No tensors yet; first values come from this seed.
     pub fn new(seed: u64) -> Self {
-        Self { tensors: Vec::new(), values: Vec::new(), kept: Vec::new(), random: seed }
+        Self { tensors: Vec::new(), values: Vec::new(), len: 0, kept: Vec::new(), random: seed }
     }
 
     /// A tensor of `rows`×`cols`, uniform in ±bound.
@@ -71,7 +73,12 @@ impl Params {
 
     /// Words of the buffer.
     pub fn words(&self) -> usize {
-        self.values.len().next_multiple_of(WHOLE)
+        self.len.next_multiple_of(WHOLE)
+    }
+
+    /// The first values, which are then nobody else's.
+    pub fn first_values(&mut self) -> Vec<f32> {
+        std::mem::take(&mut self.values)
     }
 
     /// All of a buffer with the parameters' layout, or of what is kept.
@@ -90,6 +97,7 @@ impl Params {
         let values = if place == Place::Kept { &mut self.kept } else { &mut self.values };
         let tensor = Tensor::new(place, values.len(), rows, cols);
         values.resize((tensor.start + tensor.words()).next_multiple_of(ALIGN), 0.0);
+        self.len = self.values.len();
         let name = name.trim_start_matches('.').to_owned(); // of a model that is one layer
         self.tensors.push(Named { name, tensor, turned: false });
         tensor

@@ -8,7 +8,7 @@ use crate::{
     state,
     tensor::{Cut, Matrix, Operand, Place, Tensor},
 };
-use std::array::from_fn;
+use std::{array::from_fn, ops::Range};
 
 /// `sums.cl`: sums down rows.
 pub const SUMS: &str =
@@ -27,6 +27,22 @@ pub struct Pass {
     pub adds: bool,
 }
 
+impl Pass {
+    /// A training pass on a piece of a batch: the first one writes gradients, the others add to them.
+    pub fn piece(images: &Range<usize>, numbers: Numbers) -> Self {
+        Self { rows: images.len(), training: true, numbers, adds: images.start > 0 }
+    }
+}
+
+/// A batch in pieces of at most so many images.
+///
+/// ```
+/// assert_eq!(engine::record::pieces(10, 4).collect::<Vec<_>>(), [0..4, 4..8, 8..10]);
+/// ```
+pub fn pieces(images: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..images).step_by(most.max(1)).map(move |start| start..images.min(start.saturating_add(most)))
+}
+
 /// The program so far.
 pub struct Recorder {
     /// What it is for.
@@ -43,6 +59,8 @@ pub struct Recorder {
     early: bool,
     /// Sums that come behind all others.
     sums: Vec<(String, Tensor, Tensor)>,
+    /// Whether a forward pass is recorded for a second time.
+    again: bool,
 }
 
 impl Recorder {
@@ -57,6 +75,7 @@ impl Recorder {
             ahead: Vec::new(),
             early: false,
             sums: Vec::new(),
+            again: false,
         }
     }
 
@@ -75,6 +94,19 @@ impl Recorder {
         let result = work(self);
         self.early = false;
         result
+    }
+
+    /// Records a forward pass for a second time, in the backward pass.
+    pub fn again<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        let outer = std::mem::replace(&mut self.again, true);
+        let result = work(self);
+        self.again = outer;
+        result
+    }
+
+    /// Whether what a batch leaves behind is there already: a forward pass is recorded for a second time.
+    pub fn is_again(&self) -> bool {
+        self.again
     }
 
     /// All calls in their order.

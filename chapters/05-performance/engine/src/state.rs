@@ -20,8 +20,10 @@ pub const SHARE: usize = 6;
 pub const AHEAD: usize = 7;
 /// And what keeps its division away from zero.
 pub const EPSILON: usize = 8;
+/// The first image of a pass, among those of its batch.
+pub const FIRST: usize = 9;
 /// How many there are.
-pub const WORDS: usize = 16;
+pub const WORDS: usize = 12;
 
 /// All of them.
 pub fn tensor() -> Tensor {

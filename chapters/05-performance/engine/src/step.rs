@@ -17,7 +17,7 @@ use crate::{
 };
 use backprop::adam::{Adam, Factors, fused};
 use matmul::team::share;
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 /// `update.cl`: optimizers' rules.
 pub const UPDATE: &str = include_str!("../kernels/update.cl");
@@ -108,8 +108,8 @@ impl<B: Backend> Step<B> {
         let norm = device.load(norm(&device, model.params.words()));
         let (passes, gathers, state) = (HashMap::new(), HashMap::new(), [0; state::WORDS]);
         let mut step = Self { model, device, passes, update, norm, gathers, state };
-        let Model { params, .. } = &step.model;
-        let (values, kept) = (params.values.clone(), params.kept.clone());
+        let params = &mut step.model.params;
+        let (values, kept) = (params.first_values(), params.kept.clone());
         step.device.write(Tensor::new(Place::Params, 0, 1, values.len()), &values);
         step.device.write(Tensor::new(Place::Kept, 0, 1, kept.len()), &kept);
         step.state[state::SEED] = seed;
@@ -121,18 +121,32 @@ impl<B: Backend> Step<B> {
     /// Forward and backward on the first `rows` images of the batch: the gradient of their mean loss. Returns their scores, a
     /// row each.
     pub fn gradient(&mut self, rows: usize, numbers: Numbers) -> Vec<f32> {
-        let pass = self.piece(rows, numbers, [0, rows]);
-        self.skip(1);
-        self.output(pass, 0)
+        let pass = self.piece(0..rows, rows, numbers);
+        self.scores(pass)
     }
 
-    /// Forward and backward on the first `rows` images of the batch: a piece of a larger one, behind so many of all its images.
-    /// The gradients of its pieces add up. Returns its pass, for [`Step::sums`].
-    pub fn piece(&mut self, rows: usize, numbers: Numbers, [done, all]: [usize; 2]) -> Pass {
-        self.state[state::SHARE] = (1.0 / all as f32).to_bits();
-        let pass = Pass { rows, training: true, numbers, adds: done > 0 };
+    /// What a piece of a batch adds to the gradient of the batch's mean loss: the first one is written, the others are added.
+    /// The piece lies in the batch's memory, from its first row on. Returns its pass, for [`Step::scores`] and [`Step::sums`].
+    // ANCHOR: piece
+    pub fn piece(
+        &mut self,
+        piece: Range<usize>, // of the batch's images
+        images: usize,       // of the batch
+        numbers: Numbers,
+    ) -> Pass {
+        self.state[state::FIRST] = piece.start as u32;
+        self.state[state::SHARE] = (1.0 / images as f32).to_bits();
+        let pass = Pass::piece(&piece, numbers);
         self.start(pass);
+        // The batch has one mask, whatever its pieces.
+        self.skip(u32::from(piece.end == images));
         pass
+    }
+    // ANCHOR_END: piece
+
+    /// The scores of a pass, a row for each image.
+    pub fn scores(&mut self, pass: Pass) -> Vec<f32> {
+        self.output(pass, 0)
     }
 
     /// Moves all parameters against their gradients, at this learning rate.

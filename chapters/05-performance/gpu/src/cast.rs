@@ -59,6 +59,8 @@ struct Task<'a> {
     b_step: usize,
     epilogue: &'a Epilogue,
     accumulate: bool,
+    /// Numbers of C for each image.
+    image: usize,
 }
 
 impl Cast<'_> {
@@ -110,7 +112,7 @@ impl Cast<'_> {
     }
 
     fn product(&mut self, call: &Call, product: &Product) -> Result<()> {
-        let Product { c, a, b, accumulate, numbers, epilogue, .. } = product;
+        let Product { c, a, b, accumulate, numbers, epilogue, units } = product;
         if *numbers != Numbers::F32 {
             return Err(Error::message(format!(
                 "`{}`: products of 16-bit numbers are for the CPU; take --device cpu, or --precision f32",
@@ -126,6 +128,7 @@ impl Cast<'_> {
             b_step: b.step.unwrap_or(b.tensor.cols),
             epilogue,
             accumulate: *accumulate,
+            image: c.words() / units,
         })
     }
 
@@ -140,11 +143,12 @@ impl Cast<'_> {
             b_step: shape[2],
             epilogue: &epilogue,
             accumulate: false,
+            image: 0,
         })
     }
 
     fn multiply(&mut self, task: &Task) -> Result<()> {
-        let Task { shape, macros, operands: [a, b, c], b_step, epilogue, accumulate } = task;
+        let Task { shape, macros, operands: [a, b, c], b_step, epilogue, accumulate, image } = task;
         let [m, k, n] = *shape;
         let (cut, dropout) = (Cut::of(*shape), epilogue.dropout);
         let split = cut.slices > 1;
@@ -154,7 +158,10 @@ impl Cast<'_> {
             ("RELU", epilogue.relu),
             ("DROPOUT", dropout.is_some()),
         ];
-        let follows = follows.map(|(name, on)| (name, usize::from(on)));
+        let mut follows = follows.map(|(name, on)| (name, usize::from(on))).to_vec();
+        if dropout.is_some() {
+            follows.push(("IMAGE", *image));
+        }
         let (below, scale, site) = dropout.map_or((0, 1.0, 0), |d| (d.below, d.scale, d.site));
         let ends =
             |launch: Launch| launch.with(&[below as usize]).real(scale).with(&[site as usize]);

@@ -12,10 +12,11 @@ pub const PRODUCT: &str = include_str!("../../engine/kernels/product.cl");
 /// The words of [`state`], set by arguments: a copy from the host would wait for all kernels before it.
 pub const SET: &str = "
 KERNEL THREADS_OF_BLOCK(1, 1) void set(
-    GLOBAL uint *to, uint a, uint b, uint c, uint d, uint e, uint f, uint g, uint h)
+    GLOBAL uint *to, uint a, uint b, uint c, uint d, uint e, uint f, uint g, uint h, uint i, uint j,
+    uint k, uint l)
 {
-    uint words[8] = {a, b, c, d, e, f, g, h};
-    for (uint at = 0; at < 8; at++) to[at] = words[at];
+    uint words[12] = {a, b, c, d, e, f, g, h, i, j, k, l};
+    for (uint at = 0; at < 12; at++) to[at] = words[at];
 }
 ";
 
@@ -27,6 +28,7 @@ pub fn text(source: &str) -> String {
         ("DRAW", state::DRAW),
         ("RATE", state::RATE),
         ("SHARE", state::SHARE),
+        ("FIRST", state::FIRST),
         ("AHEAD", state::AHEAD),
         ("EPSILON", state::EPSILON),
     ];

@@ -3,65 +3,66 @@
 //! On a CPU, Rust ends the program when an allocation fails, and Linux may end it even later. On a GPU the failure is
 //! an error in the middle of a step. Neither tells what to do; a prediction does.
 
-use super::predict::timeline;
-use crate::{Error, Result};
-use backprop::{count::Model, fits::Moves};
+use crate::{Error, Result, learner::needs};
 use lab::Unit;
+use training::Settings;
 
 /// So many bytes and no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Limit(pub u64);
 
+/// What a step by the settings takes on so many images, and predictions of no more at a time.
+fn bytes(settings: &Settings, images: usize) -> u64 {
+    let most = settings.accumulate.unwrap_or(images).min(images);
+    needs(&Settings { accumulate: Some(most), ..settings.clone() }, images).total()
+}
+
 impl Limit {
-    /// The peak of a step that fits.
+    /// The bytes of a step that fits.
     ///
     /// # Errors
-    /// [`Error::Config`] with the ways out if it does not fit, or if the model can't be.
-    pub fn check(self, model: &Model, batch: u64, threads: u64) -> Result<u64> {
-        let needed = timeline(model, batch, Moves::Adam, threads)?.peak();
+    /// [`Error::Config`] with the ways out if it does not fit.
+    pub fn check(self, settings: &Settings, images: usize) -> Result<u64> {
+        let needed = bytes(settings, images);
         if needed <= self.0 {
             return Ok(needed);
         }
         let text = |bytes: u64| Unit::Bytes.format(bytes as f64);
         let (needed, limit) = (text(needed), text(self.0));
-        let name = &model.name;
-        Err(Error::Config(match self.largest_batch(model, threads)? {
+        let model = settings.model;
+        Err(Error::Config(match self.largest_batch(settings) {
             0 => format!(
-                "{name} does not fit {limit} with a single image; \
+                "{model} does not fit {limit} with a single image; \
                  split it over several devices, or take a smaller one"
             ),
             most => format!(
-                "a step of {name} on {batch} images takes {needed}, \
+                "a step of {model} on {images} images takes {needed}, \
                  and the limit is {limit}; take {most} at a time \
-                 and add up their gradients, or recompute"
+                 (--accumulate {most}), or recompute (--recompute)"
             ),
         }))
     }
 
     /// The largest batch whose step fits; 0 if not even one image does.
-    ///
-    /// # Errors
-    /// [`Error::Config`] if the model can't be.
-    pub fn largest_batch(self, model: &Model, threads: u64) -> Result<u64> {
-        let fits = |batch: u64| -> Result<bool> {
-            Ok(timeline(model, batch, Moves::Adam, threads)?.peak() <= self.0)
-        };
-        if !fits(1)? {
-            return Ok(0);
+    pub fn largest_batch(self, settings: &Settings) -> usize {
+        let settings = Settings { accumulate: None, ..settings.clone() };
+        let fits = |batch: usize| bytes(&settings, batch) <= self.0;
+        if !fits(1) {
+            return 0;
         }
-        // More images never take less. Each takes at least a byte, so the limit is a bound.
+        // Each image takes at least a byte, so the limit is a bound.
         let (mut yes, mut no) = (1, 2);
-        while fits(no)? {
+        while fits(no) {
             (yes, no) = (no, 2 * no);
         }
         while no - yes > 1 {
             let middle = yes + (no - yes) / 2;
-            if fits(middle)? {
+            if fits(middle) {
                 yes = middle;
             } else {
                 no = middle;
             }
         }
-        Ok(yes)
+        yes
     }
 }

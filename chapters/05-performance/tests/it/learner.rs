@@ -7,7 +7,7 @@ use performance::engine::{
     step::{Step, adam},
     tensor::Place,
 };
-use performance::learner::{Engine, by_engine, on_device, operations};
+use performance::learner::{Engine, by_engine, bytes, on_device, operations};
 use training::any::Makers;
 use training::autocast::{Operands, autocast};
 use training::model::{self, Images, Network, Targets};
@@ -33,7 +33,7 @@ impl Watcher for Losses {
 fn config(engine: EngineKind, settings: &Settings) -> Config {
     Config {
         settings: Settings { engine, ..settings.clone() },
-        makers: Makers::on_cpu(by_engine),
+        makers: Makers::on_cpu(by_engine, bytes),
         ..Config::default()
     }
 }
@@ -221,6 +221,20 @@ fn a_resumed_run_goes_the_same_way() {
         let other = Settings { engine: EngineKind::Dfdx, ..settings };
         let error = train_on(&Config { settings: other, ..rest }, &data, &mut Silent).unwrap_err();
         assert!(error.to_string().contains("--engine fast, not dfdx"), "{error}");
+    }
+}
+
+#[test]
+fn pieces_and_segments_train_alike() {
+    let data = data::drawn(100, 20, 4);
+    for model in Model::ALL {
+        let settings = Settings { batch: 40, epochs: 1, warmup: 0, ..Settings::of(model) };
+        let of = |settings: Settings| trained(EngineKind::Fast, &settings, &data).1;
+        let whole = of(settings.clone());
+        assert!(of(Settings { recompute: 3, ..settings.clone() }) == whole, "{model}");
+        let pieces = of(Settings { accumulate: Some(16), ..settings });
+        let off = backprop::check::error_f32(&pieces, &whole);
+        assert!(model == Model::Resnet || off < 1e-3, "{model}: {off}");
     }
 }
 

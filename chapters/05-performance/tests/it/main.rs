@@ -39,10 +39,7 @@ mod measured {
     }
 }
 mod memory {
-    mod accumulate;
     mod limit;
-    mod predict;
-    mod recompute;
 }
 mod memory_pictures;
 mod profile {

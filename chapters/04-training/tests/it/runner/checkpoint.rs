@@ -98,6 +98,7 @@ fn a_difference_is_named_by_its_option() {
         (Settings { dropout: 0.5, ..same.clone() }, "--dropout 0.2, not 0.5"),
         (Settings { augment: true, ..same.clone() }, "--augment false, not true"),
         (Settings { patience: Some(2), ..same.clone() }, "--patience none, not 2"),
+        (Settings { accumulate: Some(8), ..same.clone() }, "--accumulate all, not 8"),
         (Settings { epochs: 0, ..same.clone() }, "--epochs 0"),
     ];
     for (asked, said) in others {

@@ -185,6 +185,7 @@ fn of_batch(cx: &mut Recorder, x: Tensor, running: [Tensor; 2]) -> Tensor {
     .costs(4 * x.words())
     .launches(down);
     let (moments, reads) = (cx.tensor(2, channels), [parts.whole()]);
+    let towards = if cx.is_again() { 0.0 } else { MOMENTUM }; // a batch counts once
     let writes = [moments, running[0], running[1]].map(Tensor::by_rows);
     cx.rows("moments", 1, reads, writes, move |_, [parts], [moments, mean, variance]| {
         let size = |block: usize| (block_of(units).min(units - block * block_of(units))) * pixels;
@@ -202,8 +203,8 @@ fn of_batch(cx: &mut Recorder, x: Tensor, running: [Tensor; 2]) -> Tensor {
             moments[c] = all as f32;
             moments[channels + c] = 1.0 / (own + EPSILON).sqrt();
             let unbiased = (count / (count - 1.0).max(1.0)) as f32;
-            mean[c] = (1.0 - MOMENTUM) * mean[c] + MOMENTUM * all as f32;
-            variance[c] = (1.0 - MOMENTUM) * variance[c] + MOMENTUM * unbiased * own;
+            mean[c] = (1.0 - towards) * mean[c] + towards * all as f32;
+            variance[c] = (1.0 - towards) * variance[c] + towards * unbiased * own;
         }
     })
     .launches(Launch::each(BATCH_NORM, "moments", channels).with(&[units * pixels, each]));

@@ -2,7 +2,10 @@
 
 use crate::steps::{BATCH, batch, step_of};
 use engine::{
+    backend::Form,
     model::{self, Model},
+    needs::Needs,
+    ops::{Op, dense::Dense},
     plan::Slot,
     program::{BLOCKS, Entry, Numbers, ledger},
     record::Pass,
@@ -45,7 +48,7 @@ fn the_ledger_of_a_step_is_what_its_page_counts() {
         ("cnn", || model::cnn(3, 0.5), [29, 14, 460, 23851]),
         ("resnet", || model::resnet(3), [104, 44, 1253, 137794]),
         ("rnn", || model::rnn(3), [23, 4, 461, 33296]),
-        ("transformer", || model::transformer(3), [137, 6, 338, 51251]),
+        ("transformer", || model::transformer(3), [137, 6, 338, 51635]),
     ];
     for (name, model, wanted) in all {
         of(model(), |loaded| {
@@ -82,5 +85,33 @@ fn blocks_of_sequences_go_through_a_whole_step() {
             // Gradients block by block, panels, and nothing that is as long as the batch.
             assert!(loaded.plan.arena < BLOCKS * words + 4 * words, "{}", loaded.plan.arena);
         });
+    }
+}
+
+/// Segments keep what goes into them and nothing else; pieces have the temporaries of a smaller batch.
+#[test]
+fn segments_and_pieces_need_less() {
+    let deep = || {
+        Model::new(1, 784, |p| {
+            let mut ops: Vec<Box<dyn Op>> = vec![Box::new(Dense::new(p, "first", 784, 64).relu())];
+            let layer =
+                |at| Box::new(Dense::new(p, &format!("{at}"), 64, 64).relu()) as Box<dyn Op>;
+            ops.extend((0..23).map(layer));
+            ops
+        })
+    };
+    let arena = |segments| {
+        Needs::of(&deep().recomputed(segments), &[Pass { rows: 2048, ..PASS }], Form::CPU, 2).arena
+    };
+    let [all, one, few, each] = [0, 1, 5, 24].map(arena);
+    assert!(2 * few < all && few < each && few < one, "{all} {one} {few} {each}");
+    for model in [model::mlp(3, 0.2), model::cnn(3, 0.5), model::resnet(3), model::transformer(3)] {
+        let of = |rows| Needs::of(&model, &[Pass { rows, ..PASS }], Form::CPU, 2);
+        let (whole, half) = (of(64), of(32));
+        assert!(
+            half.batch * 2 == whole.batch
+                && half.arena + half.scratch < whole.arena + whole.scratch
+        );
+        assert!(half.parameters == whole.parameters && 2 * half.total() > whole.total());
     }
 }

@@ -10,7 +10,7 @@ use crate::{
         store::{Layout, Store, write},
         stream::{Batches, Epoch, Shuffle, variety},
     },
-    memory::{meter::peak_of, step::Learner},
+    memory::meter::peak_of,
 };
 use backprop::order::order;
 use dfdx::prelude::{Const, Cpu, TensorFromVec};
@@ -22,10 +22,11 @@ use std::{
     time::Instant,
 };
 use training::{
+    Model, Settings,
+    any::AllModels as _,
     augment::Warp,
-    linear::Linear,
-    mlp::Mlp,
-    model::{CLASSES, Network, PIXELS},
+    model::{CLASSES, PIXELS},
+    step::Learner,
 };
 
 /// Bytes of a record: the label, then the pixels.
@@ -145,12 +146,8 @@ impl Data {
     }
 }
 
-/// [`train`] and [`compute`] for one model.
-type Train = fn(&Data, (From, Option<usize>), (usize, usize)) -> Result<Samples>;
-type Compute = fn(&Data, (usize, usize)) -> Result<Samples>;
-
 /// Trains on one batch.
-fn learn<M: Network<Cpu>>(learner: &mut Learner<M>, dev: &Cpu, (x, labels): Batch) -> Result<()> {
+fn learn(learner: &mut dyn Learner<Device = Cpu>, dev: &Cpu, (x, labels): Batch) -> Result<()> {
     let mut y = vec![0.0; labels.len() * CLASSES];
     for (row, label) in y.chunks_exact_mut(CLASSES).zip(&labels) {
         row[usize::from(*label).min(CLASSES - 1)] = 1.0;
@@ -159,8 +156,12 @@ fn learn<M: Network<Cpu>>(learner: &mut Learner<M>, dev: &Cpu, (x, labels): Batc
         dev.try_tensor_from_vec(x, (labels.len(), Const)).map_err(Error::device)?,
         dev.try_tensor_from_vec(y, (labels.len(), Const)).map_err(Error::device)?,
     );
-    learner.add(x, y, 1.0)?;
-    learner.update(0.001)
+    learner.step(0.001, x, y).map(drop)
+}
+
+/// A model of dfdx in training.
+fn learner(dev: &Cpu, model: Model) -> Result<Box<dyn Learner<Device = Cpu>>> {
+    dev.learner(&Settings { dropout: 0.0, ..Settings::of(model) })
 }
 
 /// Seconds for each batch of what `begin` makes and `work` goes through, several times.
@@ -181,14 +182,15 @@ fn seconds_of<S>(
 }
 
 /// The seconds of training from a source through a queue.
-fn train<M: Network<Cpu>>(
+fn train(
+    model: Model,
     data: &Data,
     (from, queue): (From, Option<usize>),
     runs: (usize, usize),
 ) -> Result<Samples> {
     let dev = Cpu::seed_from_u64(1);
-    let mut learner = Learner::<M>::new(&dev)?;
-    let mut learn = |batch: Result<Batch>| learn(&mut learner, &dev, batch?);
+    let mut learner = learner(&dev, model)?;
+    let mut learn = |batch: Result<Batch>| learn(&mut *learner, &dev, batch?);
     let begin = || data.open(from, runs.0);
     seconds_of(runs, begin, |mut source| match queue {
         Some(queue) => Prefetch::new(source, queue)?.try_for_each(&mut learn),
@@ -197,13 +199,13 @@ fn train<M: Network<Cpu>>(
 }
 
 /// The seconds of training alone, from batches that are ready.
-fn compute<M: Network<Cpu>>(data: &Data, runs: (usize, usize)) -> Result<Samples> {
+fn compute(model: Model, data: &Data, runs: (usize, usize)) -> Result<Samples> {
     let dev = Cpu::seed_from_u64(1);
-    let mut learner = Learner::<M>::new(&dev)?;
+    let mut learner = learner(&dev, model)?;
     let ready: Vec<Batch> = data.open(From::Numbers, runs.0)?.collect::<Result<_>>()?;
     let begin = || Ok(ready.clone());
     seconds_of(runs, begin, |ready| {
-        ready.into_iter().try_for_each(|batch| learn(&mut learner, &dev, batch))
+        ready.into_iter().try_for_each(|batch| learn(&mut *learner, &dev, batch))
     })
 }
 
@@ -248,21 +250,17 @@ fn input(rec: &mut Recorder) -> Result<()> {
         );
         rec.record(SOURCE.at(&[("source", &from.name())]), seconds?);
     }
-    let models: [(&str, Train, Compute); 2] = [
-        ("linear", train::<Linear<Cpu>>, compute::<Linear<Cpu>>),
-        ("mlp", train::<Mlp<Cpu>>, compute::<Mlp<Cpu>>),
-    ];
-    for (model, train, compute) in models {
+    for model in [Model::Linear, Model::Mlp] {
         let quantity = COMPUTE.at(&[("model", &model), ("threads", &threads)]);
         rec.note_at(&quantity);
-        rec.record(quantity, pool.install(|| compute(&data, runs))?);
+        rec.record(quantity, pool.install(|| compute(model, &data, runs))?);
         for from in From::ALL {
             for queue in [None].into_iter().chain(queues.iter().map(|queue| Some(*queue))) {
                 let name = queue.map_or_else(|| "none".to_owned(), |queue| queue.to_string());
                 let quantity =
                     RATE.at(&[("model", &model), ("source", &from.name()), ("queue", &name)]);
                 rec.note_at(&quantity);
-                let seconds = pool.install(|| train(&data, (from, queue), runs))?;
+                let seconds = pool.install(|| train(model, &data, (from, queue), runs))?;
                 rec.record(quantity, seconds.map(|seconds| BATCH as f64 / seconds));
             }
         }

@@ -2,18 +2,33 @@
 
 use crate::{
     Result,
+    engine::{
+        cpu::Ways,
+        needs::Needs,
+        program::Numbers,
+        record::Pass,
+        step::{Step, adam},
+    },
+    ladder::layers,
+    learner::{Engine, needs, threads},
     memory::{
-        meter::peak_of,
+        meter::{Scope, peak_of},
         predict,
-        recompute::Deep,
-        step::{Learner, batch, distance, noise},
     },
 };
-use backprop::fits::{Bytes, Moves};
+use backprop::{
+    check::error_f32,
+    fits::{Bytes, Moves},
+};
 use dfdx::prelude::Cpu;
-use lab::{Budget, Experiment, Recorder, Samples, record::ParamList};
+use lab::{Budget, Experiment, Recorder, Samples, data::drawn, record::ParamList};
 use std::time::Instant;
-use training::{cnn::Cnn, engine::Resident, mlp::Mlp, model::Network, resnet::Resnet};
+use training::{
+    EngineKind, Model, Settings,
+    engine::Resident,
+    model::{CLASSES, PIXELS},
+    step::{Batch, Learner as _, Stepper as _},
+};
 lab::keys! {
     /// The peak memory of a step.
     pub MEMORY: measured "performance.memory", Bytes, ["model", "batch"];
@@ -61,57 +76,47 @@ fn bytes(count: u64) -> Samples {
     Samples::one(count as f64)
 }
 
-fn images(count: usize) -> Result<Resident<Cpu>> {
-    Resident::new(&Cpu::default(), &noise(count, 1))
+/// The settings of a model by the engine.
+fn of(model: Model, accumulate: Option<usize>) -> Settings {
+    Settings { engine: EngineKind::Fast, accumulate, ..Settings::of(model) }
 }
 
-/// The peak of two steps from an empty heap, after a step that is not measured: since the first product, libraries keep
-/// some memory for themselves.
-fn peak<M: Network<Cpu>>(count: usize) -> Result<u64> {
-    let data = images(count)?;
-    let index: Vec<usize> = (0..count).collect();
-    let steps = || -> Result<()> {
-        let mut learner = Learner::<M>::new(&Cpu::seed_from_u64(1))?;
-        for _ in 0..2 {
-            let (x, y) = batch(&data, &index)?;
-            learner.add(x, y, 1.0)?;
-            learner.update(0.001)?;
-        }
-        Ok(())
-    };
-    steps()?;
-    let (done, peak) = peak_of(steps);
-    done?;
-    Ok(peak)
+/// The peak of a step, with what its engine has kept since it was made, and the seconds of the step.
+fn step(settings: &Settings, images: usize) -> Result<(u64, f64)> {
+    let data = Resident::new(&Cpu::default(), &drawn(images, 1, 1).train)?;
+    let index: Vec<usize> = (0..images).collect();
+    let scope = Scope::begin();
+    let mut learner = Engine::new(&Cpu::seed_from_u64(1), settings)?;
+    scope.reset(); // the first weights are made by chapter 4
+    let mut seconds = 0.0;
+    for _ in 0..3 {
+        let start = Instant::now();
+        learner.step_on(0.001, &Batch { data: &data, index: &index, changed: None })?;
+        seconds = start.elapsed().as_secs_f64(); // the last one is warm
+    }
+    Ok((scope.peak(), seconds))
 }
-
-/// [`peak`] for one model.
-type Peak = fn(usize) -> Result<u64>;
 
 fn memory(rec: &mut Recorder) -> Result<()> {
     let full = rec.budget == Budget::Full;
-    let threads = rayon::current_num_threads() as u64;
-    let models: [(_, Peak, &[usize]); 2] = [
+    let batches: [(_, _, &[usize]); 2] = [
         (
+            Model::Mlp,
             predict::mlp()?,
-            peak::<Mlp<Cpu>>,
             if full { &[1, 8, 32, 128, 512, 2048] } else { &[32, 128, 512] },
         ),
-        (
-            predict::cnn(),
-            peak::<Cnn<f32, Cpu>>,
-            if full { &[1, 4, 16, 64, 128, 256] } else { &[16, 128] },
-        ),
+        (Model::Cnn, predict::cnn(), if full { &[1, 4, 16, 64, 128, 256] } else { &[16, 128] }),
     ];
-    for (model, peak, batches) in models {
+    for (model, counted, batches) in batches {
         for count in batches {
-            let list: ParamList = &[("model", &model.name), ("batch", count)];
+            let list: ParamList = &[("model", &model), ("batch", count)];
             rec.note_at(MEMORY.at(list));
-            let found = peak(*count)?;
-            let step = predict::timeline(&model, *count as u64, Moves::Adam, threads)?;
-            let least = predict::least(&model, *count as u64, Moves::Adam)?;
+            let (found, _) = step(&of(model, None), *count)?;
+            // A step alone: predictions take no more images at a time.
+            let needed = needs(&of(model, Some(*count)), *count);
+            let least = predict::least(&counted, *count as u64, Moves::Adam)?;
             rec.record(MEMORY.at(list), bytes(found));
-            rec.record(PREDICTED.at(list), bytes(step.peak()));
+            rec.record(PREDICTED.at(list), bytes(needed.total()));
             rec.record(LEAST.at(list), bytes(least.total()));
             let Bytes { weights, gradients, optimizer, activations, scratch } = least;
             let parts = [
@@ -125,7 +130,8 @@ fn memory(rec: &mut Recorder) -> Result<()> {
                 rec.record(PART.at(list).with("part", part), bytes(count));
             }
             if *count > 1 {
-                rec.one(HALVED.at(list), peak(count / 2)? as f64 / found as f64);
+                let half = step(&of(model, None), count / 2)?.0;
+                rec.one(HALVED.at(list), half as f64 / found as f64);
             }
         }
     }
@@ -137,107 +143,94 @@ const WHOLE: usize = 2048;
 
 fn accumulate(rec: &mut Recorder) -> Result<()> {
     let full = rec.budget == Budget::Full;
-    let data = images(WHOLE)?;
-    let index: Vec<usize> = (0..WHOLE).collect();
-    let model = predict::mlp()?;
-    let threads = rayon::current_num_threads() as u64;
-    let gradient = |piece: usize| gradient::<Mlp<Cpu>>((1, 0.0), WHOLE, piece);
-    let whole = gradient(WHOLE)?;
+    let whole = gradient(&of(Model::Mlp, None), WHOLE)?;
     let pieces: &[usize] =
         if full { &[2048, 1024, 512, 256, 128, 64, 32, 16, 8] } else { &[2048, 512, 128, 32] };
     for piece in pieces {
         let list: ParamList = &[("model", &"mlp"), ("piece", piece)];
         rec.note_at(PIECES.at(list));
-        let steps = || -> Result<f64> {
-            let mut learner = Learner::<Mlp<Cpu>>::new(&Cpu::seed_from_u64(1))?;
-            let mut seconds = 0.0;
-            for _ in 0..2 {
-                let start = Instant::now();
-                learner.accumulate(&data, &index, *piece)?;
-                learner.update(0.001)?;
-                seconds = start.elapsed().as_secs_f64(); // the second one is warm
-            }
-            Ok(seconds)
-        };
-        let mut seconds = vec![steps()?];
-        let (done, peak) = peak_of(steps);
-        done?;
-        for _ in 1..if full { 11 } else { 3 } {
-            seconds.push(steps()?);
+        let settings = of(Model::Mlp, Some(*piece));
+        let (mut peak, mut seconds) = (u64::MAX, Vec::new());
+        for _ in 0..if full { 11 } else { 3 } {
+            let (found, took) = step(&settings, WHOLE)?;
+            peak = peak.min(found);
+            seconds.push(took);
         }
-        let predicted = predict::timeline(&model, *piece as u64, Moves::Adam, threads)?.peak();
         rec.record(PIECES.at(list), bytes(peak));
-        rec.record(PIECES_PREDICTED.at(list), bytes(predicted));
+        rec.record(PIECES_PREDICTED.at(list), bytes(needs(&settings, WHOLE).total()));
         rec.record(PIECES_SECONDS.at(list), Samples(seconds));
-        rec.one(PIECES_OFF.at(list), distance(&gradient(*piece)?, &whole));
+        rec.one(PIECES_OFF.at(list), error_f32(&gradient(&settings, WHOLE)?, &whole));
     }
-    // What a batch in pieces can't equal: masks that are drawn for each pass, and means over the images at hand.
-    rec.record(PIECES_OFF.at(&[("model", &"dropout")]), off::<Mlp<Cpu>>(0.2)?);
-    rec.record(PIECES_OFF.at(&[("model", &"resnet")]), off::<Resnet<f32, Cpu>>(0.0)?);
+    // What a batch in pieces can't equal: means over the images at hand.
+    let [part, all] = [Some(16), None].map(|most| gradient(&of(Model::Resnet, most), 64));
+    rec.one(PIECES_OFF.at(&[("model", &"resnet")]), error_f32(&part?, &all?));
     Ok(())
 }
 
-/// The gradient of so many images in pieces, by a model of a seed.
-fn gradient<M: Network<Cpu>>(
-    (seed, dropout): (u64, f32),
-    count: usize,
-    piece: usize,
-) -> Result<Vec<f32>> {
-    let mut learner = Learner::<M>::new(&Cpu::seed_from_u64(seed))?;
-    learner.model.set_dropout(dropout);
-    learner.accumulate(&images(count)?, &(0..count).collect::<Vec<_>>(), piece)?;
-    learner.gradients()
+/// The gradient of so many images.
+fn gradient(settings: &Settings, images: usize) -> Result<Vec<f32>> {
+    let data = Resident::new(&Cpu::default(), &drawn(images, 1, 1).train)?;
+    let index: Vec<usize> = (0..images).collect();
+    let mut learner = Engine::new(&Cpu::seed_from_u64(1), settings)?;
+    learner.gradients(data.images(&index)?, data.targets(&index)?)?;
+    let mut row = Vec::new();
+    learner.pack(&mut row)?;
+    Ok(row)
 }
 
-/// How far four quarters of 64 images are from the whole, for models of three seeds.
-fn off<M: Network<Cpu>>(dropout: f32) -> Result<Samples> {
-    let of = |seed, piece| gradient::<M>((seed, dropout), 64, piece);
-    let far = (0..3).map(|seed| Ok(distance(&of(seed, 16)?, &of(seed, 64)?)));
-    Ok(Samples(far.collect::<Result<_>>()?))
-}
-
-/// Layers of the deep model, and units of each.
+/// Hidden layers of the deep model, and units of each.
 const LAYERS: usize = 16;
 const UNITS: usize = 256;
 
 fn recompute(rec: &mut Recorder) -> Result<()> {
     let full = rec.budget == Budget::Full;
     let (count, times) = if full { (2048, 7) } else { (512, 3) };
-    let dev = Cpu::seed_from_u64(1);
-    let mut deep = Deep::<UNITS>::new(&dev, LAYERS, 0.0)?;
-    let data = images(count)?;
-    let index: Vec<usize> = (0..count).collect();
     let segments = [0, 1, 2, 4, 6, 8, 12, 16];
-    let mut step = |segments: usize| -> Result<f64> {
-        let start = Instant::now();
-        let (x, y) = batch(&data, &index)?;
-        deep.gradients(x, y, segments, 0)?;
-        Ok(start.elapsed().as_secs_f64())
-    };
+    let pass = Pass::piece(&(0..count), Numbers::F32);
+    let sizes = [&[PIXELS][..], &[UNITS; LAYERS], &[CLASSES]].concat();
+    let mut steps = Vec::new();
     let mut peaks = Vec::new();
     for segments in segments {
         rec.note_at(SEGMENTS.at(&[("segments", &segments)]));
-        step(segments)?;
-        let (done, peak) = peak_of(|| step(segments));
-        done?;
-        peaks.push(peak);
+        let model = || layers(&sizes, 0.0).recomputed(segments);
+        let predicted = Needs::of(&model(), &[pass], threads()).total();
+        let (step, peak) = peak_of(|| {
+            let mut step = Step::new(model(), threads(), Ways::default(), 1, adam);
+            for _ in 0..2 {
+                whole(&mut step, count);
+            }
+            step
+        });
+        peaks.push((peak, predicted));
+        steps.push(step);
     }
     // In turns, so that a change of the clock meets all alike.
     let mut seconds = vec![Vec::new(); segments.len()];
     for _ in 0..times {
-        for (segments, seconds) in segments.into_iter().zip(&mut seconds) {
-            seconds.push(step(segments)?);
+        for (step, seconds) in steps.iter_mut().zip(&mut seconds) {
+            let start = Instant::now();
+            whole(step, count);
+            seconds.push(start.elapsed().as_secs_f64());
         }
     }
     let plain = Samples(seconds[0].clone());
-    for ((segments, seconds), peak) in segments.into_iter().zip(seconds).zip(peaks) {
+    for ((segments, seconds), (peak, predicted)) in segments.into_iter().zip(seconds).zip(peaks) {
         let list: ParamList =
             &[("layers", &LAYERS), ("units", &UNITS), ("batch", &count), ("segments", &segments)];
         let seconds = Samples(seconds);
         rec.record(SEGMENTS.at(list), bytes(peak));
-        rec.record(SEGMENTS_PREDICTED.at(list), bytes(deep.predicted(count as u64, segments)));
+        rec.record(SEGMENTS_PREDICTED.at(list), bytes(predicted));
         rec.record(SEGMENTS_SLOWER.at(list), seconds.paired(&plain, |s, plain| s / plain));
         rec.record(SEGMENTS_SECONDS.at(list), seconds);
     }
     Ok(())
+}
+
+/// A whole step on images that look like nothing: no time depends on them.
+fn whole(step: &mut Step, images: usize) {
+    let (pixels, labels) = step.batch(images);
+    pixels.iter_mut().enumerate().for_each(|(at, pixel)| *pixel = (at % 251) as f32 / 251.0);
+    labels.iter_mut().enumerate().for_each(|(at, label)| *label = at as u32 % 10);
+    step.gradient(images, Numbers::F32);
+    step.update(0.001);
 }

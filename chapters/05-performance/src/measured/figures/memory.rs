@@ -1,10 +1,7 @@
 //! Memory as figures and tables: predictions are lines, measurements are points.
 
-use crate::{
-    measured::experiments::memory::{
-        MEMORY, PART, PIECES, PIECES_PREDICTED, PREDICTED, SEGMENTS, SEGMENTS_PREDICTED,
-    },
-    memory::recompute::best_segments,
+use crate::measured::experiments::memory::{
+    MEMORY, PART, PIECES, PIECES_PREDICTED, PREDICTED, SEGMENTS, SEGMENTS_PREDICTED,
 };
 use lab::{
     Drawing, Error, Figure, Records, Result, Table, TableData, Unit,
@@ -119,10 +116,10 @@ fn draw_recompute(records: &Records) -> Result<Drawing> {
     };
     Ok(plot.drawing(format!(
         "{layers} layers in segments that are run again: the least memory, {:.0} MiB of {whole:.0}, is at {} \
-         segments; the square root predicts √(3·{layers}) ≈ {:.1}. No point is farther than {} from its line.",
+         segments; the square root predicts √{layers} = {:.0}. No point is farther than {} from its line.",
         least.1,
         least.0,
-        best_segments(layers as usize, 3.0),
+        layers.sqrt(),
         Unit::Share.format(farthest(&found, &predicted))
     )))
 }
@@ -147,7 +144,7 @@ fn table_parts(records: &Records) -> Result<TableData> {
     for (part, head) in parts {
         grid = grid.column(head, move |value| of(value, part));
     }
-    grid.column("dfdx", |value| {
+    grid.column("the engine", |value| {
         let sum: f64 = parts.iter().map(|(part, _)| median(of(value, part))).sum();
         let beyond = median(PREDICTED.beside(value)) - sum;
         let sign = if beyond < 0.0 { "−" } else { "+" };
@@ -155,6 +152,6 @@ fn table_parts(records: &Records) -> Result<TableData> {
     })
     .table(
         records,
-        "What a step must keep in memory, part by part, and what dfdx keeps beyond or below it.",
+        "What a step must keep in memory, part by part, and what the engine takes beyond or below it.",
     )
 }

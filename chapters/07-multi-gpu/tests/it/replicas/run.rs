@@ -136,7 +136,7 @@ fn mixed(model: Model, precision: Precision) -> (Config, DataSet) {
     let plain = |dev: &Cpu, settings: &Settings| {
         mixed_precision::amp::learner(dev, settings, AllModels::learner)
     };
-    (Config { settings, makers: Makers::on_cpu(plain), ..base }, data)
+    (Config { settings, makers: Makers::on_cpu(plain, training::memory::bytes), ..base }, data)
 }
 
 #[test]

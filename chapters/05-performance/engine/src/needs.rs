@@ -1,0 +1,56 @@
+//! What a step takes of memory, known before it runs: buffers have the lengths of their tensors, and the plan has the rest.
+
+use crate::{
+    backend::Form, memory::bytes, model::Model, plan::Plan, record::Pass, state, step::program,
+};
+
+/// Bytes, by what they are for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Parameters, what is kept and not learned, and what changes from step to step.
+    pub parameters: u64,
+    /// The gradient of the parameters.
+    pub gradient: u64,
+    /// An optimizer's two means.
+    pub means: u64,
+    /// Images and labels of a pass.
+    pub batch: u64,
+    /// Temporaries that all threads share.
+    pub arena: u64,
+    /// Temporaries that each thread has of its own, of all threads.
+    pub scratch: u64,
+}
+
+// ANCHOR: needs
+impl Needs {
+    /// What these passes of a model take, one after the other, on a device
+    /// with so many threads.
+    pub fn of(model: &Model, passes: &[Pass], form: Form, threads: usize) -> Self {
+        let words = model.params.words();
+        let mut needs = Self {
+            parameters: bytes(words)
+                + bytes(model.params.kept.len())
+                + bytes(state::tensor().words()),
+            gradient: bytes(words),
+            means: 2 * bytes(words),
+            ..Self::default()
+        };
+        for pass in passes {
+            // The plan needs the list of calls, and no memory.
+            let plan = Plan::new(&program(model, *pass, form), form.cached);
+            let batch = bytes(pass.rows * model.inputs) + bytes(pass.rows);
+            needs.batch = needs.batch.max(batch);
+            needs.arena = needs.arena.max(bytes(plan.arena));
+            let scratch = bytes(threads * plan.scratch);
+            needs.scratch = needs.scratch.max(scratch);
+        }
+        needs
+    }
+    // ANCHOR_END: needs
+
+    /// All together.
+    pub fn total(self) -> u64 {
+        let Self { parameters, gradient, means, batch, arena, scratch } = self;
+        parameters + gradient + means + batch + arena + scratch
+    }
+}
