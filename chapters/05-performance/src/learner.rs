@@ -17,22 +17,30 @@ use dfdx::prelude::*;
 use engine_gpu::Gpu;
 use lab::{Device, Unit};
 use matmul::parallel;
-use std::cell::{Cell, RefCell};
+use std::{
+    cell::{Cell, RefCell},
+    collections::VecDeque,
+};
 use training::{
     EngineKind, Error, Model, Result, Settings,
     any::AllModels as _,
     autocast::{Operands, operands},
     checkpoint::Checkpoint,
-    engine::Resident,
     model::{CLASSES, Images, Logits, PIXELS, Targets},
     optimizer::{self, Rule, State},
     step::{Batch, Learner, Scores, Stepper},
 };
 
+/// The address of a data set, and an epoch.
+type Kept = (usize, usize);
+
 /// A device that the engine trains on, behind chapter 4's training.
 pub trait Trains: Backend + Sized {
-    /// Fills the batch with images of a data set; `kept` is the address of the one that the device has.
-    fn gather(step: &mut Step<Self>, kept: &mut usize, data: &Resident<Cpu>, index: &[usize]);
+    /// Steps that may be begun before the scores of the first are asked for.
+    const AHEAD: usize;
+
+    /// Fills the batch with images of a data set; `kept` is which one, and which epoch's order, the device has.
+    fn gather(step: &mut Step<Self>, kept: &mut Kept, batch: &Batch<Cpu>);
 
     /// What failed on it.
     ///
@@ -44,21 +52,30 @@ pub trait Trains: Backend + Sized {
 }
 
 impl Trains for Cores {
-    fn gather(step: &mut Step, _: &mut usize, data: &Resident<Cpu>, index: &[usize]) {
+    const AHEAD: usize = 0;
+
+    fn gather(step: &mut Step, _: &mut Kept, batch: &Batch<Cpu>) {
+        let (data, index) = (batch.data, batch.index());
         let image = |at: usize| &data.rows()[index[at] * PIXELS..][..PIXELS];
         step.gather(index.len(), image, |at| data.label(index[at]));
     }
 }
 
 impl Trains for Gpu<'_> {
-    fn gather(step: &mut Step<Self>, kept: &mut usize, data: &Resident<Cpu>, index: &[usize]) {
+    const AHEAD: usize = 2;
+
+    fn gather(step: &mut Step<Self>, kept: &mut Kept, batch: &Batch<Cpu>) {
+        let Batch { data, epoch, order, range, .. } = batch;
         let address = data.rows().as_ptr() as usize;
-        if std::mem::replace(kept, address) != address {
+        if kept.0 != address {
             let labels: Vec<u32> = (0..data.len()).map(|at| u32::from(data.label(at))).collect();
             step.keep(data.rows(), &labels);
         }
-        let index: Vec<u32> = index.iter().map(|at| *at as u32).collect();
-        step.choose(data.len(), &index);
+        if *kept != (address, *epoch) {
+            step.arrange(&order.iter().map(|at| *at as u32).collect::<Vec<_>>());
+            *kept = (address, *epoch);
+        }
+        step.choose(range.start, range.len());
     }
 
     fn sound(&self) -> Result<()> {
@@ -70,8 +87,10 @@ impl Trains for Gpu<'_> {
 pub struct Engine<B: Trains = Cores> {
     /// Predictions take the same memory as a step.
     step: RefCell<Step<B>>,
-    /// The data set that the device has, by its address.
-    kept: usize,
+    /// The data set and the order that the device has.
+    kept: Kept,
+    /// Scores of steps that were begun.
+    begun: VecDeque<B::Fetching>,
     dev: Cpu,
     rule: Rule,
     /// Whether the gradients are those of a step. They stay until the next one, and count as zero here.
@@ -206,7 +225,8 @@ impl<B: Trains> Engine<B> {
         step.from_file(Place::Params, &first);
         step.device.sound()?;
         let (step, fresh) = (RefCell::new(step), Cell::new(false));
-        Ok(Self { step, kept: 0, dev: dev.clone(), rule: settings.optimizer, fresh })
+        let (kept, begun, rule) = ((0, 0), VecDeque::new(), settings.optimizer);
+        Ok(Self { step, kept, begun, dev: dev.clone(), rule, fresh })
     }
 
     /// Forward and backward on the first `rows` images of the batch. The scores, (rows, 10) in a row.
@@ -223,6 +243,15 @@ impl<B: Trains> Engine<B> {
         self.update(lr)?;
         self.step.get_mut().device.sound()?;
         Ok(scores)
+    }
+
+    /// Fills the batch with images of the data set, changed if they are to be. Returns their number.
+    fn feed(&mut self, batch: &Batch<Cpu>) -> Result<usize> {
+        if batch.changed.is_some() {
+            return Ok(self.fill(&batch.images()?, &batch.data.targets(batch.index())?));
+        }
+        B::gather(self.step.get_mut(), &mut self.kept, batch);
+        Ok(batch.index().len())
     }
 
     /// Fills the batch. Returns its images' number.
@@ -288,12 +317,30 @@ impl<B: Trains> Stepper for Engine<B> {
     }
 
     fn step_on(&mut self, lr: f64, batch: &Batch<Cpu>) -> Scores {
-        let Batch { data, index, changed } = batch;
-        if changed.is_some() {
-            return self.step(lr, batch.images()?, data.targets(index)?);
-        }
-        B::gather(self.step.get_mut(), &mut self.kept, data, index);
-        self.train(index.len(), lr)
+        let rows = self.feed(batch)?;
+        self.train(rows, lr)
+    }
+
+    fn ahead(&self) -> usize {
+        B::AHEAD
+    }
+
+    fn begin(&mut self, lr: f64, batch: &Batch<Cpu>) -> Result<Option<Vec<f32>>> {
+        let rows = self.feed(batch)?;
+        let (step, (numbers, scale)) = (self.step.get_mut(), numbers());
+        step.set_scale(scale);
+        let scores = step.begin(rows, numbers);
+        self.begun.push_back(scores);
+        self.update(lr)?;
+        self.step.get_mut().device.sound()?;
+        Ok(None)
+    }
+
+    fn end(&mut self) -> Scores {
+        let step = self.step.get_mut();
+        let scores = self.begun.pop_front().map(|scores| step.device.fetched(scores));
+        step.device.sound()?;
+        Ok(scores.unwrap_or_default())
     }
 
     fn scores(&self, images: Images<Cpu>) -> Result<Vec<f32>> {

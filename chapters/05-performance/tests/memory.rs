@@ -98,7 +98,8 @@ fn engine(model: Model, images: usize) -> u64 {
         let settings = Settings { engine: EngineKind::Fast, ..Settings::of(model) };
         let mut learner = by_engine(&Cpu::seed_from_u64(1), &settings).unwrap();
         for _ in 0..2 {
-            let batch = Batch { data: &data, index: &index, changed: None };
+            let range = 0..images;
+            let batch = Batch { data: &data, epoch: 1, order: &index, range, changed: None };
             learner.step_on(0.001, &batch).unwrap();
         }
     })

@@ -4,7 +4,7 @@ use crate::{
     backend::{Backend, Form},
     memory::Memory,
     plan::Plan,
-    program::{BLOCKS, Call, Numbers, Product, Program, Work, block_of, blocks_of},
+    program::{Call, Numbers, Product, Program, Work, block_of, blocks_of},
     spans::Bases,
     tensor::{Matrix, Place, Tensor},
 };
@@ -202,9 +202,10 @@ impl Cpu {
 
 impl Backend for Cpu {
     type Loaded = Loaded;
+    type Fetching = Vec<f32>;
 
     fn form(&self) -> Form {
-        Form { blocks: BLOCKS, cached: true, unused: self.ways.unused }
+        Form { unused: self.ways.unused, ..Form::default() }
     }
 
     fn allocate(&mut self, place: Place, words: usize) {
@@ -256,9 +257,13 @@ impl Backend for Cpu {
 
     /// # Panics
     /// If the program has never run.
-    fn output(&mut self, loaded: &Loaded, number: usize) -> Vec<f32> {
+    fn fetch(&mut self, loaded: &Loaded, number: usize) -> Vec<f32> {
         assert!(self.arena.slice().len() >= loaded.plan.arena, "the program has not run");
         self.bases(loaded).whole(loaded.outputs[number]).to_vec()
+    }
+
+    fn fetched(&mut self, fetching: Vec<f32>) -> Vec<f32> {
+        fetching
     }
 }
 

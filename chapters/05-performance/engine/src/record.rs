@@ -121,7 +121,7 @@ impl Recorder {
     }
 
     /// Whether a new part of a gradient is added to what is there: where operations share a parameter.
-    fn adds(&mut self, to: Tensor) -> bool {
+    pub(crate) fn adds(&mut self, to: Tensor) -> bool {
         let known = to.place == Place::Gradient && self.written.contains(&to);
         self.written.push(to);
         known

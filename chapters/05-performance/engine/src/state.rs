@@ -17,6 +17,8 @@ pub const SCALE: usize = 4;
 pub const AHEAD: usize = 5;
 /// And what keeps its division away from zero.
 pub const EPSILON: usize = 6;
+/// The first image of a batch among those of the data set's order.
+pub const FIRST: usize = 7;
 /// How many there are.
 pub const WORDS: usize = 8;
 
