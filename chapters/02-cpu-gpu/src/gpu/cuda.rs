@@ -644,14 +644,13 @@ impl Gpu for Cuda {
     fn fetch(&self, from: &Buffer, bytes: usize) -> Result<Fetching> {
         self.bind()?;
         let fitting = self.hosts.borrow().iter().position(|host| host.bytes >= bytes);
-        let host = match fitting {
-            Some(at) => self.hosts.borrow_mut().swap_remove(at),
-            None => {
-                // SAFETY: the memory is freed in `Drop`.
-                let at = unsafe { result::malloc_host(bytes.max(1), 0) }
-                    .map_err(self.failed("lock pages of the CPU's memory"))?;
-                Host { context: Rc::clone(&self.context), at: at.cast(), bytes }
-            }
+        let host = if let Some(at) = fitting {
+            self.hosts.borrow_mut().swap_remove(at)
+        } else {
+            // SAFETY: the memory is freed in `Drop`.
+            let at = unsafe { result::malloc_host(bytes.max(1), 0) }
+                .map_err(self.failed("lock pages of the CPU's memory"))?;
+            Host { context: Rc::clone(&self.context), at: at.cast(), bytes }
         };
         // SAFETY: so many bytes at least were allocated, and nobody else has them.
         let to = unsafe { std::slice::from_raw_parts_mut(host.at, bytes) };
