@@ -2,7 +2,6 @@
 
 use crate::train::Which;
 use anyhow::{Context, Result, bail};
-use backprop::{adam::Adam, mlp::Mlp};
 use clap::{Args, value_parser};
 use cpu_gpu::gpu::{self, Devices, Gpu, trace::Traced};
 use lab::{
@@ -12,14 +11,20 @@ use lab::{
 };
 use language_model::measured::experiments::step::Case;
 use performance::{
-    gpu::{step::Step, timeline::Timeline},
+    engine::{
+        backend::Backend as _,
+        program::Numbers,
+        step::{Rule, Step},
+    },
+    gpu::{Gpu as Engine, timeline::Timeline},
+    learner::operations,
     profile::{
         engine, profile, report,
         trace::{Bar, chrome, of_profile, of_spans},
     },
 };
 use std::{fs, path::PathBuf};
-use training::{EngineKind, Model, Settings};
+use training::EngineKind;
 
 /// The options of `trace`.
 #[derive(Args)]
@@ -31,8 +36,7 @@ Examples:
   cargo run -- trace --model gpt --out gpt.json        a language model's, on the GPU that there is
 
 The file opens in https://ui.perfetto.dev, or as chrome://tracing in Chrome. On the cores it is the engine's step, call by
-call, or dfdx's, operation by operation (--engine dfdx); on a device it is the course's own step in kernels, which mlp and gpt
-have. The images are drawn and the text is random: no time depends on them.")]
+call, or dfdx's, operation by operation (--engine dfdx); on a device it is the same step in kernels. The images are drawn and the text is random: no time depends on them.")]
 pub struct Trace {
     /// linear, mlp, cnn, resnet, rnn or transformer, for digits, or gpt, for text
     #[arg(long, value_name = "NAME", default_value = "mlp")]
@@ -93,7 +97,6 @@ impl Trace {
     /// The device by chapter 2's name; none for this machine's cores.
     fn device(&self, there: &Devices) -> Result<Option<String>> {
         let found = |id: &str| there.found.iter().any(|about| about.id == id);
-        let in_kernels = matches!(self.model, Which::Gpt | Which::Digits(Model::Mlp));
         match (self.device.as_str(), self.model) {
             ("auto", Which::Gpt) => {
                 let first = ["cuda", "opencl-gpu", "opencl-cpu"].into_iter().find(|id| found(id));
@@ -108,9 +111,7 @@ impl Trace {
             ("cpu", Which::Gpt) => bail!(
                 "on the cores there are no kernels to trace; take --device opencl-cpu, which runs a GPU's on them"
             ),
-            ("auto", _) if in_kernels && self.engine.is_none() && found("cuda") => {
-                Ok(Some("cuda".to_owned()))
-            }
+            ("auto", _) if self.engine.is_none() && found("cuda") => Ok(Some("cuda".to_owned())),
             ("auto" | "cpu", _) => Ok(None),
             (id, _) if self.engine.is_some() => {
                 bail!(
@@ -123,12 +124,6 @@ impl Trace {
                     let names = there.found.iter().map(|about| about.id.as_str());
                     let all: Vec<&str> = ["auto", "cpu"].into_iter().chain(names).collect();
                     bail!("this machine has no device {id}; take one of {}", all.join(", "));
-                }
-                if !in_kernels {
-                    bail!(
-                        "on a device the course has its own step in kernels for mlp and gpt; take one of these, or \
-                         --device cpu"
-                    );
                 }
                 Ok(Some(id.to_owned()))
             }
@@ -160,14 +155,23 @@ impl Trace {
     fn on_device(&self, gpu: &dyn Gpu) -> Result<Found> {
         let (traced, steps, name) = (Traced::new(gpu), self.steps as usize, &gpu.about().name);
         let (line, what) = match self.model {
-            Which::Digits(_) => {
+            Which::Digits(model) => {
                 let batch = self.batch.unwrap_or(128) as usize;
                 let data = data::drawn(batch, 1, 1).train;
-                let images = (&data.images[..], &data.labels[..]);
-                let model = Mlp::new(&[784, 128, 10], 1)?;
-                let step = Step::new(&traced, &model, images, batch, Adam::default())?;
-                let line = Timeline::of(&traced, steps, &mut || step.launch())?;
-                (line, format!("784-128-10 on {batch} images, on {name}"))
+                let labels: Vec<u32> = data.labels.iter().map(|label| u32::from(*label)).collect();
+                let mut device = Engine::new(&traced);
+                device.graphs = false; // the timeline wants to see each kernel
+                let mut step = Step::on(device, operations(model, 0.2), 0, Rule::adam());
+                step.keep(&data.scaled(), &labels);
+                step.arrange(&(0..batch as u32).collect::<Vec<_>>());
+                let line = Timeline::of(&traced, steps, &mut || {
+                    step.choose(0, batch);
+                    let scores = step.begin(batch, Numbers::F32);
+                    step.update(1e-3);
+                    step.device.fetched(scores);
+                    step.device.check()
+                })?;
+                (line, format!("{model} on {batch} images, on {name}"))
             }
             Which::Gpt => {
                 let (batch, config) =
@@ -234,9 +238,13 @@ mod tests {
     #[test]
     fn a_step_on_a_device_has_its_kernels_below_the_calls() {
         let Some(gpu) = testing::opencl() else { return };
-        let found = trace(&["--batch", "2", "--steps", "1"]).on_device(&*gpu).unwrap();
-        assert_eq!(found.bars.len(), 2 * Step::LAUNCHES);
-        assert!(found.table.caption.contains("784-128-10 on 2 images"), "{}", found.table.caption);
+        for model in ["mlp", "transformer"] {
+            let words = ["--model", model, "--batch", "2", "--steps", "1"];
+            let found = trace(&words).on_device(&*gpu).unwrap();
+            assert!(found.bars.len() > 20, "{model}");
+            let wanted = format!("{model} on 2 images");
+            assert!(found.table.caption.contains(&wanted), "{}", found.table.caption);
+        }
         let words = ["--model", "gpt", "--batch", "1", "--steps", "1"];
         let found = trace(&words).on_device(&*gpu).unwrap();
         assert!(found.table.rows.iter().any(|row| row[0] == "attention"));
@@ -257,14 +265,12 @@ mod tests {
         assert_eq!(of(&[], &there), Ok(Some("cuda".into())));
         assert_eq!(of(&["--model", "gpt"], &there), Ok(Some("cuda".into())));
         assert_eq!(of(&["--device", "cuda:0"], &there), Ok(Some("cuda".into())));
-        assert_eq!(of(&["--model", "cnn"], &there), Ok(None));
+        assert_eq!(of(&["--model", "cnn"], &there), Ok(Some("cuda".into())));
         // Who names an engine means the cores.
         for engine in ["dfdx", "fast"] {
             assert_eq!(of(&["--engine", engine], &there), Ok(None));
             let error = of(&["--engine", engine, "--device", "cuda"], &there).unwrap_err();
             assert!(error.contains("--engine") && error.contains("--device cpu"), "{error}");
         }
-        let error = of(&["--model", "cnn", "--device", "cuda"], &there).unwrap_err();
-        assert!(error.contains("mlp and gpt"), "{error}");
     }
 }

@@ -37,10 +37,12 @@ steps() {
     local rust="$two/tile/src $two/cube/src $two/src/in_rust.rs"
     local products="$two/kernels $two/src/tensor_cores $two/src/ladder.rs $two/src/gpu"
     local dfdx="$four/src/learning $four/src/models"
+    local engine="$five/engine/src $five/engine/kernels $five/gpu/src $five/src/learner.rs $dfdx"
 
     step machine 5 - bash -c 'nvidia-smi -q || echo "skipped: no nvidia-smi"'
     step starts 5 - bash -c starts
     tests right-on-a-gpu 60 "$products $rust $two/src/verify.rs $two/tests/it" cpu_gpu-it there_is_a_gpu
+    tests tests-engine_gpu 25 "$engine $five/gpu/tests" engine_gpu-it
     tests tests-performance 20 "$five/kernels $five/src/gpu $five/tests/it/gpu" performance-it gpu::
     tests tests-language_model 15 "$nine/kernels $nine/src/gpu $nine/tests/it/gpu" language_model-it gpu::
     tests tests-ladder 20 "$products $two/tests/it" cpu_gpu-it ladder:: lu_device::
@@ -49,7 +51,7 @@ steps() {
 
     measure cpu_gpu.ladder 110 "$products $rust $two/src/measured/experiments/ladder.rs"
     measure performance.gpu.pytorch 45 "$five/peers/pytorch_gpu.py $five/src/measured/experiments/pytorch.rs" --peers
-    measure performance.gpu.models 140 "$five/peers/pytorch_models.py $five/src/measured/experiments/pytorch.rs $dfdx" --peers
+    measure performance.gpu.models 140 "$five/peers/pytorch_models.py $five/src/measured/experiments/pytorch.rs $engine" --peers
     measure language_model.gpu 95 "$nine/kernels $nine/src/gpu $nine/peers/pytorch_gpt.py $nine/src/measured/experiments/gpu.rs" --peers
 
     measure cpu_gpu.counters 40 "$two/kernels $two/src/counters.rs $two/src/measured/experiments/counters.rs"
@@ -66,8 +68,8 @@ steps() {
     measure performance.gpu.fused 30 "$five/kernels $five/src/gpu $five/src/measured/experiments/gpu.rs"
     measure performance.gpu.overlap 32 "$five/kernels $five/src/gpu $five/src/measured/experiments/gpu.rs"
     step sass 15 "$products" bash -c sass
-    for model in mlp cnn resnet transformer rnn; do
-        step "train-$model" 20 "$dfdx" "$state/throughput" train --model "$model" --device cuda:0 --epochs 2 --run "runs/$model"
+    for model in linear mlp cnn resnet transformer rnn; do
+        step "train-$model" 10 "$engine" "$state/throughput" train --model "$model" --device cuda:0 --epochs 2 --run "runs/$model"
     done
     measure cpu_gpu.devices 20 "$two/src/measured/experiments/devices.rs"
     measure cpu_gpu.truck 56 "$two/kernels/map.cl $two/src/truck.rs $two/src/measured/experiments/truck.rs"
@@ -188,7 +190,7 @@ pack() {
     # With the command among the packages its crates serve the tests, too: the features are the same.
     local package
     if [ -z "${HARVEST_NO_TESTS:-}" ]; then
-        for package in cpu_gpu performance multi_gpu language_model; do
+        for package in cpu_gpu engine_gpu performance multi_gpu language_model; do
             carry "$(test_of "$package" --test it)" "$dir/tests/$package-it"
         done
     fi

@@ -23,8 +23,8 @@ pub mod toolkit;
 pub mod trace;
 
 pub use device::{
-    About, Api, Arg, Buffer, Devices, Element, Gpu, Kernel, Kind, Launch, Mark, Missing, read_all,
-    write_all,
+    About, Api, Arg, Buffer, Devices, Element, Fetching, Gpu, Kernel, Kind, Launch, Mark, Missing,
+    read_all, write_all,
 };
 pub use find::{devices, open, open_all};
 

@@ -9,7 +9,7 @@
 //! - [`product`]: the three products of a dense layer.
 //! - [`step`]: a whole training step that never leaves the device.
 //! - [`timeline`]: when each of its kernels runs, and when the CPU asks for it.
-//! - [`graph`]: that step as a CUDA graph, by the engine's backend.
+//! - [`graph`]: that step as a CUDA graph; [`Gpu`]: the engine's backend.
 //! - [`overlap`]: the next batch is copied while this one is computed.
 //! - [`twin`]: a fused operation for dfdx on CUDA, with the feature `cuda`.
 
@@ -23,4 +23,4 @@ pub mod step;
 pub mod timeline;
 pub mod twin;
 
-pub use engine_gpu::graph;
+pub use engine_gpu::{Gpu, graph};

@@ -19,6 +19,7 @@ use lab::{Device, Unit};
 use matmul::parallel;
 use std::{
     cell::{Cell, RefCell},
+    collections::VecDeque,
     ops::Range,
 };
 use training::{
@@ -26,7 +27,6 @@ use training::{
     any::AllModels as _,
     autocast::{Operands, operands},
     checkpoint::Checkpoint,
-    engine::Resident,
     fit::TEST_BATCH,
     memory,
     model::{CLASSES, Images, Logits, PIXELS, Targets},
@@ -34,10 +34,16 @@ use training::{
     step::{Batch, Learner, Scores, Stepper},
 };
 
+/// The address of a data set, and an epoch.
+type Kept = (usize, usize);
+
 /// A device that the engine trains on, behind chapter 4's training.
 pub trait Trains: Backend + Sized {
-    /// Fills the batch with images of a data set; `kept` is the address of the one that the device has.
-    fn gather(step: &mut Step<Self>, kept: &mut usize, data: &Resident<Cpu>, index: &[usize]);
+    /// Steps that may be begun before the scores of the first are asked for.
+    const AHEAD: usize;
+
+    /// Fills the batch's memory with a piece of a batch out of a data set; `kept` is which one, and which epoch's order, the device has.
+    fn gather(step: &mut Step<Self>, kept: &mut Kept, batch: &Batch<Cpu>, piece: Range<usize>);
 
     /// What failed on it.
     ///
@@ -49,21 +55,30 @@ pub trait Trains: Backend + Sized {
 }
 
 impl Trains for Cores {
-    fn gather(step: &mut Step, _: &mut usize, data: &Resident<Cpu>, index: &[usize]) {
+    const AHEAD: usize = 0;
+
+    fn gather(step: &mut Step, _: &mut Kept, batch: &Batch<Cpu>, piece: Range<usize>) {
+        let (data, index) = (batch.data, &batch.index()[piece]);
         let image = |at: usize| &data.rows()[index[at] * PIXELS..][..PIXELS];
         step.gather(index.len(), image, |at| data.label(index[at]));
     }
 }
 
 impl Trains for Gpu<'_> {
-    fn gather(step: &mut Step<Self>, kept: &mut usize, data: &Resident<Cpu>, index: &[usize]) {
+    const AHEAD: usize = 2;
+
+    fn gather(step: &mut Step<Self>, kept: &mut Kept, batch: &Batch<Cpu>, piece: Range<usize>) {
+        let Batch { data, epoch, order, range, .. } = batch;
         let address = data.rows().as_ptr() as usize;
-        if std::mem::replace(kept, address) != address {
+        if kept.0 != address {
             let labels: Vec<u32> = (0..data.len()).map(|at| u32::from(data.label(at))).collect();
             step.keep(data.rows(), &labels);
         }
-        let index: Vec<u32> = index.iter().map(|at| *at as u32).collect();
-        step.choose(data.len(), &index);
+        if *kept != (address, *epoch) {
+            step.arrange(&order.iter().map(|at| *at as u32).collect::<Vec<_>>());
+            *kept = (address, *epoch);
+        }
+        step.choose(range.start + piece.start, piece.len());
     }
 
     fn sound(&self) -> Result<()> {
@@ -75,8 +90,10 @@ impl Trains for Gpu<'_> {
 pub struct Engine<B: Trains = Cores> {
     /// Predictions take the same memory as a step.
     step: RefCell<Step<B>>,
-    /// The data set that the device has, by its address.
-    kept: usize,
+    /// The data set and the order that the device has.
+    kept: Kept,
+    /// Scores of steps that were begun.
+    begun: VecDeque<Vec<B::Fetching>>,
     dev: Cpu,
     rule: Rule,
     /// The most images that it takes at a time.
@@ -101,12 +118,17 @@ pub fn operations(model: Model, dropout: f64) -> Ops {
 pub fn bytes(settings: &Settings, images: usize) -> u64 {
     match settings.engine {
         EngineKind::Dfdx => memory::bytes(settings, images),
-        EngineKind::Fast => needs(settings, images, Form::CPU, threads()).total(),
+        EngineKind::Fast => needs(settings, images).total(),
     }
 }
 
-/// What the engine takes on a device for a step by the settings, and for the predictions between steps.
-pub fn needs(settings: &Settings, images: usize, form: Form, threads: usize) -> Needs {
+/// What the engine takes on the CPU for a step by the settings, and for the predictions between steps.
+pub fn needs(settings: &Settings, images: usize) -> Needs {
+    needs_on(settings, images, Form::CPU, threads())
+}
+
+/// The same on a device with so many threads.
+fn needs_on(settings: &Settings, images: usize, form: Form, threads: usize) -> Needs {
     let numbers = match settings.precision {
         Precision::F32 => Numbers::F32,
         Precision::Bf16 => Numbers::Bf16,
@@ -163,7 +185,7 @@ const DATA: u64 = 60_000 * 4 * PIXELS as u64;
 
 /// Refuses a step that needs more memory than a device has, and says which would fit.
 fn fits(device: &Gpu, settings: &Settings) -> Result<()> {
-    let bytes = |rows: usize| DATA + needs(settings, rows, device.form(), 1).total();
+    let bytes = |rows: usize| DATA + needs_on(settings, rows, device.form(), 1).total();
     let free = device.free().map_err(|why| Error::Device(why.to_string()))?;
     let (batch, of) = (settings.batch, |bytes: u64| Unit::Bytes.format(bytes as f64));
     let needed = bytes(batch);
@@ -245,39 +267,55 @@ impl<B: Trains> Engine<B> {
         step.device.sound()?;
         let (step, fresh) = (RefCell::new(step), Cell::new(false));
         let (rule, most) = (settings.optimizer, settings.accumulate.unwrap_or(usize::MAX));
-        Ok(Self { step, kept: 0, dev: dev.clone(), rule, most, fresh })
+        let (kept, begun) = ((0, 0), VecDeque::new());
+        Ok(Self { step, kept, begun, dev: dev.clone(), rule, most, fresh })
     }
 
     /// Forward and backward on a batch of `images`, piece by piece; `fill` puts a
-    /// piece where the step finds it. The scores, (images, 10) in a row.
+    /// piece where the step finds it. The pieces' scores, which come later.
     // ANCHOR: passes
-    fn passes<F>(&mut self, images: usize, fill: F) -> Vec<f32>
+    fn passes<F>(&mut self, images: usize, fill: F) -> Vec<B::Fetching>
     where
-        F: Fn(&mut Step<B>, &mut usize, Range<usize>),
+        F: Fn(&mut Step<B>, &mut Kept, Range<usize>),
     {
         let (step, (numbers, scale)) = (self.step.get_mut(), numbers());
         step.set_scale(scale);
         self.fresh.set(true);
-        let mut scores = Vec::with_capacity(images * CLASSES);
+        let mut scores = Vec::new();
         for piece in pieces(images, self.most) {
             fill(step, &mut self.kept, piece.clone());
             let pass = step.piece(piece, images, numbers);
-            scores.extend(step.scores(pass));
+            scores.push(step.fetch(pass));
         }
         scores
     }
     // ANCHOR_END: passes
 
+    /// The scores of all pieces, (images, 10) in a row, when they are there.
+    fn fetched(&mut self, pieces: Vec<B::Fetching>) -> Scores {
+        let step = self.step.get_mut();
+        let scores = pieces.into_iter().flat_map(|piece| step.device.fetched(piece)).collect();
+        step.device.sound()?;
+        Ok(scores)
+    }
+
     /// [`Engine::passes`] on tensors.
-    fn learn(&mut self, images: &Images<Cpu>, targets: &Targets<Cpu>) -> Scores {
+    fn learn(&mut self, images: &Images<Cpu>, targets: &Targets<Cpu>) -> Vec<B::Fetching> {
         let (pixels, truth) = (images.as_vec(), targets.as_vec());
         let labels: Vec<u32> = truth.chunks_exact(CLASSES).map(|row| best(row) as u32).collect();
-        let scores = self.passes(labels.len(), |step, _, piece| {
+        self.passes(labels.len(), |step, _, piece| {
             let pixels = &pixels[piece.start * PIXELS..piece.end * PIXELS];
             step.fill(piece.len(), pixels, &labels[piece]);
-        });
-        self.step.get_mut().device.sound()?;
-        Ok(scores)
+        })
+    }
+
+    /// [`Engine::passes`] on images of the data set, changed if they are to be.
+    fn learn_of(&mut self, batch: &Batch<Cpu>) -> Result<Vec<B::Fetching>> {
+        if batch.changed.is_some() {
+            return Ok(self.learn(&batch.images()?, &batch.data.targets(batch.index())?));
+        }
+        let fill = |step: &mut _, kept: &mut _, piece| B::gather(step, kept, batch, piece);
+        Ok(self.passes(batch.range.len(), fill))
     }
 }
 
@@ -287,7 +325,8 @@ impl<B: Trains> Learner for Engine<B> {
     }
 
     fn gradients(&mut self, images: Images<Cpu>, targets: Targets<Cpu>) -> Result<Logits<Cpu>> {
-        let scores = self.learn(&images, &targets)?;
+        let begun = self.learn(&images, &targets);
+        let scores = self.fetched(begun)?;
         self.dev.try_tensor_from_vec(scores, (images.shape().0, Const)).map_err(Error::device)
     }
 
@@ -329,22 +368,31 @@ impl<B: Trains> Stepper for Engine<B> {
     type Device = Cpu;
 
     fn step(&mut self, lr: f64, images: Images<Cpu>, targets: Targets<Cpu>) -> Scores {
-        let scores = self.learn(&images, &targets)?;
+        let begun = self.learn(&images, &targets);
         self.update(lr)?;
-        Ok(scores)
+        self.fetched(begun)
     }
 
     fn step_on(&mut self, lr: f64, batch: &Batch<Cpu>) -> Scores {
-        let Batch { data, index, changed } = batch;
-        if changed.is_some() {
-            return self.step(lr, batch.images()?, data.targets(index)?);
-        }
-        let scores = self.passes(index.len(), |step, kept, piece| {
-            B::gather(step, kept, data, &index[piece]);
-        });
+        let begun = self.learn_of(batch)?;
         self.update(lr)?;
-        self.step.get_mut().device.sound()?;
-        Ok(scores)
+        self.fetched(begun)
+    }
+
+    fn ahead(&self) -> usize {
+        B::AHEAD
+    }
+
+    fn begin(&mut self, lr: f64, batch: &Batch<Cpu>) -> Result<Option<Vec<f32>>> {
+        let begun = self.learn_of(batch)?;
+        self.begun.push_back(begun);
+        self.update(lr)?;
+        Ok(None)
+    }
+
+    fn end(&mut self) -> Scores {
+        let begun = self.begun.pop_front().unwrap_or_default();
+        self.fetched(begun)
     }
 
     fn scores(&self, images: Images<Cpu>) -> Result<Vec<f32>> {

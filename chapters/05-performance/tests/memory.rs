@@ -111,7 +111,7 @@ fn the_plan_and_the_meter_agree() {
             let mut learner = by_engine(&dev, &settings).unwrap();
             scope.reset();
             for _ in 0..2 {
-                let batch = Batch { data: &data, index: &index, changed: None };
+                let batch = Batch::of(&data, &index);
                 learner.step_on(0.001, &batch).unwrap();
             }
             // Between two steps a run predicts.

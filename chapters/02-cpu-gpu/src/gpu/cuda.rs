@@ -5,8 +5,8 @@
 
 use super::{
     device::{
-        About, Api, Arg, Buffer, Devices, Gpu, Kernel, Kind, Launch, Mark, Missing, fits, no_entry,
-        own, part, wrong_count,
+        About, Api, Arg, Buffer, Devices, Fetching, Gpu, Kernel, Kind, Launch, Mark, Missing, fits,
+        no_entry, own, part, wrong_count,
     },
     nvrtc::Nvrtc,
 };
@@ -17,7 +17,7 @@ use cudarc::driver::{
 };
 use std::{
     any::Any,
-    cell::Cell,
+    cell::{Cell, RefCell},
     ffi::{CString, c_int, c_void},
     ptr,
     rc::Rc,
@@ -274,6 +274,34 @@ pub struct Cuda {
     stream: sys::CUstream,
     nvrtc: Nvrtc,
     patience: Duration,
+    /// Memory of the CPU for what is fetched, as long as nobody needs it.
+    hosts: RefCell<Vec<Host>>,
+}
+
+/// Memory of the CPU that the system never moves: a GPU copies to it by itself.
+struct Host {
+    context: Rc<Context>,
+    at: *mut u8,
+    bytes: usize,
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // A copy may still write to it.
+        if self.context.bind().is_ok() {
+            // SAFETY: the context is current.
+            let _ = unsafe { sys::cuCtxSynchronize() };
+            // SAFETY: allocated once, freed once.
+            let _ = unsafe { result::free_host(self.at.cast()) };
+        }
+    }
+}
+
+/// Bytes that a copy is writing to, and the mark behind it.
+struct Coming {
+    host: Host,
+    bytes: usize,
+    mark: Mark,
 }
 
 /// How long to wait by what `THROUGHPUT_GPU_PATIENCE` says.
@@ -324,7 +352,8 @@ impl Cuda {
         let stream =
             result::stream::create(result::stream::StreamKind::NonBlocking).map_err(failed)?;
         let patience = patience(std::env::var(PATIENCE).ok().as_deref())?;
-        Ok(Self { about, context, stream, nvrtc, patience })
+        let hosts = RefCell::default();
+        Ok(Self { about, context, stream, nvrtc, patience, hosts })
     }
 
     fn failed(&self, what: &str) -> impl Fn(DriverError) -> Error {
@@ -345,6 +374,30 @@ impl Cuda {
         }
         self.bind()?;
         copy(self.address(buffer)?, self.stream).map_err(self.failed(what))
+    }
+
+    /// Asks until the answer is no longer that something is under way, as long as patience allows.
+    fn wait(&self, ask: impl Fn() -> CUresult) -> Result<()> {
+        self.bind()?;
+        let began = Instant::now();
+        loop {
+            match ask() {
+                CUresult::CUDA_SUCCESS => return Ok(()),
+                CUresult::CUDA_ERROR_NOT_READY => {}
+                code => return Err(self.failed("finish its work")(DriverError(code))),
+            }
+            let waited = began.elapsed();
+            if waited > self.patience {
+                self.context.hung.set(true);
+                return Err(Error::message(format!(
+                    "a kernel on {} does not end: it was given up after {:.1} s ({PATIENCE} says how long to wait); \
+                     start the program again",
+                    self.about.name,
+                    waited.as_secs_f64()
+                )));
+            }
+            pause(waited);
+        }
     }
 
     /// Makes this device's context the calling thread's own: what calls of the driver want that go past this trait.
@@ -588,28 +641,43 @@ impl Gpu for Cuda {
         unsafe { self.launch_raw(kernel, launch, &mut parameters) }
     }
 
-    fn finish(&self) -> Result<()> {
+    fn fetch(&self, from: &Buffer, bytes: usize) -> Result<Fetching> {
         self.bind()?;
-        let began = Instant::now();
-        loop {
-            // SAFETY: the stream lives as long as `self`.
-            match unsafe { sys::cuStreamQuery(self.stream) } {
-                CUresult::CUDA_SUCCESS => return Ok(()),
-                CUresult::CUDA_ERROR_NOT_READY => {}
-                code => return Err(self.failed("finish its work")(DriverError(code))),
-            }
-            let waited = began.elapsed();
-            if waited > self.patience {
-                self.context.hung.set(true);
-                return Err(Error::message(format!(
-                    "a kernel on {} does not end: it was given up after {:.1} s ({PATIENCE} says how long to wait); \
-                     start the program again",
-                    self.about.name,
-                    waited.as_secs_f64()
-                )));
-            }
-            pause(waited);
-        }
+        let fitting = self.hosts.borrow().iter().position(|host| host.bytes >= bytes);
+        let host = if let Some(at) = fitting {
+            self.hosts.borrow_mut().swap_remove(at)
+        } else {
+            // SAFETY: the memory is freed in `Drop`.
+            let at = unsafe { result::malloc_host(bytes.max(1), 0) }
+                .map_err(self.failed("lock pages of the CPU's memory"))?;
+            Host { context: Rc::clone(&self.context), at: at.cast(), bytes }
+        };
+        // SAFETY: so many bytes at least were allocated, and nobody else has them.
+        let to = unsafe { std::slice::from_raw_parts_mut(host.at, bytes) };
+        self.copying(from, bytes, "copy from the device", |at, stream| {
+            // SAFETY: the buffer is as long as `to`, which is not freed before the copy is over.
+            unsafe { result::memcpy_dtoh_async(to, at, stream) }
+        })?;
+        let coming = Coming { host, bytes, mark: self.mark()? };
+        Ok(Fetching { inner: Box::new(coming) })
+    }
+
+    fn fetched(&self, fetching: Fetching) -> Result<Vec<u8>> {
+        let coming = fetching.inner.downcast::<Coming>();
+        let Coming { host, bytes, mark } =
+            *coming.map_err(|_| Error::message("it was fetched from another device"))?;
+        let event: &Event = own(&*mark.inner, "mark")?;
+        // SAFETY: the event lives.
+        self.wait(|| unsafe { sys::cuEventQuery(event.0) })?;
+        // SAFETY: so many bytes were copied to it.
+        let found = unsafe { std::slice::from_raw_parts(host.at, bytes) }.to_vec();
+        self.hosts.borrow_mut().push(host);
+        Ok(found)
+    }
+
+    fn finish(&self) -> Result<()> {
+        // SAFETY: the stream lives as long as `self`.
+        self.wait(|| unsafe { sys::cuStreamQuery(self.stream) })
     }
 
     fn seconds(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64> {

@@ -92,6 +92,11 @@ pub trait Gpu {
     fn launch(&self, kernel: &Kernel, how: Launch, args: &[Arg]) -> Result<()>;
     /// Waits until everything is done.
     fn finish(&self) -> Result<()>;
+    /// Starts a copy of the start of a buffer back, in the order of the kernels:
+    /// those after it may change the buffer.
+    fn fetch(&self, from: &Buffer, bytes: usize) -> Result<Fetching>;
+    /// What was fetched; waits for it, and for nothing that was started later.
+    fn fetched(&self, fetching: Fetching) -> Result<Vec<u8>>;
     /// Seconds on the device's clock for what `work` launches.
     fn seconds(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64>;
     // ANCHOR_END: gpu
@@ -107,6 +112,11 @@ pub trait Gpu {
 pub struct Buffer {
     /// Its size.
     pub bytes: usize,
+    pub(crate) inner: Box<dyn Any>,
+}
+
+/// A copy back that is under way.
+pub struct Fetching {
     pub(crate) inner: Box<dyn Any>,
 }
 

@@ -1,8 +1,8 @@
 //! OpenCL, loaded when the program runs: GPUs of any maker, and through `PoCL` the CPU.
 
 use super::device::{
-    About, Api, Arg, Buffer, Devices, Gpu, Kernel, Kind, Launch, Mark, Missing, fits, no_entry,
-    own, part, wrong_count,
+    About, Api, Arg, Buffer, Devices, Fetching, Gpu, Kernel, Kind, Launch, Mark, Missing, fits,
+    no_entry, own, part, wrong_count,
 };
 use crate::{Error, Result};
 use opencl3::{
@@ -19,7 +19,7 @@ use opencl3::{
     memory::{CL_MEM_READ_WRITE, ClMem},
     platform::get_platforms,
     program::Program,
-    types::{CL_TRUE, cl_device_id},
+    types::{CL_FALSE, CL_TRUE, cl_device_id},
 };
 use std::{any::Any, cell::RefCell, ptr, time::Instant};
 
@@ -115,6 +115,19 @@ struct Loaded {
     /// The most threads that a block of this kernel may have.
     max_block: usize,
     _program: Program,
+}
+
+/// Bytes that a copy is writing to.
+struct Coming {
+    bytes: Vec<u8>,
+    event: Option<Event>,
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        // The copy must not outlive the bytes.
+        let _ = self.event.take().map(|event| event.wait());
+    }
 }
 
 /// Memory of an OpenCL device.
@@ -317,6 +330,31 @@ impl Gpu for OpenCl {
         .map_err(|e| self.failed(&format!("launch `{}`", kernel.entry), e))?;
         let kept = self.parts.borrow().len();
         if kept > PARTS { self.finish() } else { Ok(()) }
+    }
+
+    fn fetch(&self, from: &Buffer, bytes: usize) -> Result<Fetching> {
+        fits(from, bytes)?;
+        let mut coming = Coming { bytes: vec![0; bytes], event: None };
+        if bytes > 0 {
+            let memory: &RefCell<Memory> = own(&*from.inner, "buffer")?;
+            let to = &mut coming.bytes;
+            // SAFETY: the buffer is as long as `to`, which lives until the copy is over.
+            let event =
+                unsafe { self.queue.enqueue_read_buffer(&memory.borrow(), CL_FALSE, 0, to, &[]) };
+            coming.event = Some(event.map_err(|e| self.failed("copy from the device", e))?);
+            self.queue.flush().map_err(|e| self.failed("begin its work", e))?;
+        }
+        Ok(Fetching { inner: Box::new(coming) })
+    }
+
+    fn fetched(&self, fetching: Fetching) -> Result<Vec<u8>> {
+        let coming = fetching.inner.downcast::<Coming>();
+        let mut coming =
+            coming.map_err(|_| Error::message("it was fetched from another device"))?;
+        if let Some(event) = coming.event.take() {
+            event.wait().map_err(|e| self.failed("copy from the device", e))?;
+        }
+        Ok(std::mem::take(&mut coming.bytes))
     }
 
     fn finish(&self) -> Result<()> {

@@ -4,7 +4,7 @@
 //! looks at the host's clock the time of the call. A mark takes some of the device's time itself; NVIDIA's own profilers read what
 //! the GPU writes down of each kernel (CUPTI), without marks between them.
 
-use super::device::{About, Arg, Buffer, Gpu, Kernel, Launch, Mark};
+use super::device::{About, Arg, Buffer, Fetching, Gpu, Kernel, Launch, Mark};
 use crate::Result;
 use std::{any::Any, cell::RefCell, time::Instant};
 
@@ -77,7 +77,7 @@ impl<'g> Traced<'g> {
         let mut before = 0.0_f64; // when the device was free
         let span = |Call { name, what, called, mark }| {
             let end = self.gpu.between(&zero, &mark)?;
-            // A launch returns at once, a copy when it is done.
+            // A launch returns at once, and what fetches; another copy when it is done.
             let ready = called[usize::from(what == What::Kernel)];
             let ran = [before.max(ready).min(end), end];
             before = end;
@@ -133,6 +133,19 @@ impl Gpu for Traced<'_> {
 
     fn launch(&self, kernel: &Kernel, how: Launch, args: &[Arg]) -> Result<()> {
         self.noted(&kernel.entry, What::Kernel, || self.gpu.launch(kernel, how, args))
+    }
+
+    fn fetch(&self, from: &Buffer, bytes: usize) -> Result<Fetching> {
+        let mut fetching = None;
+        self.noted("copy to the host", What::Kernel, || {
+            fetching = Some(self.gpu.fetch(from, bytes)?);
+            Ok(())
+        })?;
+        fetching.ok_or_else(|| crate::Error::message("nothing was fetched"))
+    }
+
+    fn fetched(&self, fetching: Fetching) -> Result<Vec<u8>> {
+        self.gpu.fetched(fetching)
     }
 
     fn finish(&self) -> Result<()> {

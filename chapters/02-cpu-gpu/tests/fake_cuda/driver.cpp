@@ -10,6 +10,7 @@
 #include "fake.h"
 #include "kernels.h"
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <map>
 #include <set>
@@ -46,10 +47,10 @@ static char the_context;
 static int broken = 0;    // what every call returns after a kernel has taken the context down
 static bool hung = false; // a kernel that does not end: who waits for it, waits forever
 
-static void wait(Stream *stream) {
+static void wait(Stream *stream, long place = LONG_MAX) {
     DEMAND(!hung);
     DEMAND(streams.count(stream) && !stream->captures); // to wait would end the capture
-    while (!stream->waiting.empty()) {
+    while (!stream->waiting.empty() && stream->done < place) {
         auto work = std::move(stream->waiting.front());
         stream->waiting.erase(stream->waiting.begin());
         stream->done++;
@@ -386,6 +387,14 @@ int cuEventRecord(void *event, void *stream) {
     ((Event *)event)->in = (Stream *)stream;
     ((Event *)event)->place = ((Stream *)stream)->given;
     return OK;
+}
+// As a stream's: what is before it is done.
+int cuEventQuery(void *event) {
+    CONTEXT;
+    DEMAND(events.count((Event *)event));
+    if (hung) return 600; // not ready
+    if (auto *in = ((Event *)event)->in) wait(in, ((Event *)event)->place);
+    return hung ? 600 : broken ? broken : OK;
 }
 int cuEventElapsedTime(float *milliseconds, void *start, void *end) {
     CONTEXT;

@@ -3,7 +3,7 @@
 
 use cpu_gpu::{
     gpu::{
-        Arg, Gpu, Kernel, Launch,
+        Arg, Element, Gpu, Kernel, Launch,
         cublas::{self, Cublas},
         cuda::Cuda,
         read_all, testing, write_all,
@@ -38,6 +38,7 @@ pub fn refused<T>(result: cpu_gpu::Result<T>, why: &str) {
 pub fn does_what_every_device_does(gpu: &dyn Gpu) {
     numbers_go_there_and_back(gpu);
     kernels_run_in_order_on_any_count(gpu);
+    what_is_fetched_is_what_was_there(gpu);
     parts_of_buffers_are_arguments_too(gpu);
     mistakes_get_a_sentence(gpu);
     let count = 1 << 16;
@@ -65,6 +66,30 @@ fn numbers_go_there_and_back(gpu: &dyn Gpu) {
     let got: Vec<f32> = read_all(gpu, &y, 1001).unwrap();
     assert!(got[..9] == values[..9] && got[9..].iter().all(|y| *y == 0.0), "{got:?}");
     refused(gpu.copy(&y, &x, 4004), "4004 bytes do not fit a buffer of 4000 bytes");
+}
+
+fn what_is_fetched_is_what_was_there(gpu: &dyn Gpu) {
+    let once = map(gpu, 1);
+    let [x, y] = [(); 2].map(|()| gpu.alloc(16).unwrap());
+    write_all(gpu, &x, &[4.0_f32; 4]).unwrap();
+    let go = |from, to| {
+        gpu.launch(&once, blocks(4), &[Arg::Buffer(from), Arg::Buffer(to), Arg::U32(4)]).unwrap();
+    };
+    // 3, 2.5, 2.25: each is fetched before the next kernel changes it, and none is waited for yet.
+    let fetching: Vec<_> = [(&x, &y), (&y, &x), (&x, &y)]
+        .into_iter()
+        .map(|(from, to)| {
+            go(from, to);
+            gpu.fetch(to, 16).unwrap()
+        })
+        .collect();
+    go(&y, &x);
+    for (fetching, wanted) in fetching.into_iter().zip([3.0, 2.5, 2.25]) {
+        assert_eq!(f32::values(&gpu.fetched(fetching).unwrap()), [wanted; 4]);
+    }
+    drop(gpu.fetch(&x, 16).unwrap()); // nobody wants it any more
+    assert!(gpu.fetched(gpu.fetch(&x, 0).unwrap()).unwrap().is_empty());
+    refused(gpu.fetch(&x, 20).map(drop), "20 bytes do not fit a buffer of 16 bytes");
 }
 
 fn kernels_run_in_order_on_any_count(gpu: &dyn Gpu) {

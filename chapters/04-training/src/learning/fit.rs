@@ -18,7 +18,7 @@ use crate::{
         trainer::Trainer,
     },
 };
-use std::ops::ControlFlow;
+use std::{collections::VecDeque, ops::ControlFlow};
 
 /// Images that are tested at once.
 pub const TEST_BATCH: usize = 250;
@@ -57,14 +57,34 @@ pub fn fit<D: Engine>(
         let epoch = run.at.epoch + 1;
         // A function of seed and epoch: a resumed run finds its position in it again.
         let order = order(seed, epoch, count);
-        for index in order.chunks(batch).skip(run.at.step) {
-            let lr = rate(&run.at.settings, run.at.steps as usize, epochs * steps);
-            let mine = &index[team.part(index.len())];
-            let changed = augment.then_some((seed, epoch));
-            let scores =
-                run.stepper.step_on(lr, &Batch { data: &sets.train, index: mine, changed })?;
+        let mut starts = (0..count).step_by(batch).skip(run.at.step);
+        let mut begun = VecDeque::new();
+        loop {
+            // Who wants to look at a whole run waits until no step is begun ahead.
+            let next = if run.waits && run.begun > 0 { None } else { starts.next() };
+            if let Some(start) = next {
+                let lr = rate(&run.at.settings, run.at.steps as usize + run.begun, epochs * steps);
+                let part = team.part(batch.min(count - start));
+                let range = start + part.start..start + part.end;
+                let changed = augment.then_some((seed, epoch));
+                let batch = Batch {
+                    data: &sets.train,
+                    epoch,
+                    order: &order,
+                    range: range.clone(),
+                    changed,
+                };
+                begun.push_back((lr, range, run.stepper.begin(lr, &batch)?));
+                run.begun = begun.len();
+                if !run.waits && run.begun <= run.stepper.ahead() {
+                    continue;
+                }
+            }
+            let Some((lr, range, scores)) = begun.pop_front() else { break };
+            run.begun = begun.len();
+            let scores = scores.map_or_else(|| run.stepper.end(), Ok)?;
             let mut tally = Tally::default();
-            tally.add(&scores, &sets.train.labels(mine));
+            tally.add(&scores, &sets.train.labels(&order[range]));
             let loss = run.count_step(lr, team.counted(tally))?;
             let step = Step { epoch, step: run.at.step, steps, loss, lr, tally: run.at.tally };
             if tell(run, Done::Step(step))?.is_break() {

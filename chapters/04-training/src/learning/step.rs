@@ -15,6 +15,7 @@ use crate::{
     },
 };
 use dfdx::{losses::cross_entropy_with_logits_loss, prelude::*};
+use std::ops::Range;
 
 /// The scores of a batch's images, on the host.
 pub type Scores = Result<Vec<f32>>;
@@ -52,7 +53,22 @@ pub trait Stepper {
 
     /// [`Stepper::step`] on images that are still among all others: who can reads them there, without a copy in between.
     fn step_on(&mut self, lr: f64, batch: &Batch<Self::Device>) -> Scores {
-        self.step(lr, batch.images()?, batch.data.targets(batch.index)?)
+        self.step(lr, batch.images()?, batch.data.targets(batch.index())?)
+    }
+
+    /// How many steps may be begun before the scores of the first of them are asked for: then a GPU need not wait for who counts.
+    fn ahead(&self) -> usize {
+        0
+    }
+
+    /// Begins a step. Its scores, if they are not there at once, are given by [`Stepper::end`], those of the first one first.
+    fn begin(&mut self, lr: f64, batch: &Batch<Self::Device>) -> Result<Option<Vec<f32>>> {
+        self.step_on(lr, batch).map(Some)
+    }
+
+    /// The scores of the first step that was begun and not ended.
+    fn end(&mut self) -> Scores {
+        Ok(Vec::new())
     }
 
     /// The factor before its losses, if it has one: see chapter 6.
@@ -68,21 +84,35 @@ pub trait Stepper {
 pub struct Batch<'a, D: Engine> {
     /// All images.
     pub data: &'a Resident<D>,
-    /// Which of them.
-    pub index: &'a [usize],
+    /// The epoch, from 1, and its order of all of them.
+    pub epoch: usize,
+    /// See above.
+    pub order: &'a [usize],
+    /// Which of the order the step takes.
+    pub range: Range<usize>,
     /// Seed and epoch, if each image is changed a little: see [`Resident::augmented`].
     pub changed: Option<(u64, usize)>,
 }
 
-impl<D: Engine> Batch<'_, D> {
+impl<'a, D: Engine> Batch<'a, D> {
+    /// These images, as the whole of an epoch.
+    pub fn of(data: &'a Resident<D>, order: &'a [usize]) -> Self {
+        Self { data, epoch: 1, order, range: 0..order.len(), changed: None }
+    }
+
+    /// The images' numbers.
+    pub fn index(&self) -> &[usize] {
+        &self.order[self.range.clone()]
+    }
+
     /// The images as a tensor.
     ///
     /// # Errors
     /// [`Error::Device`].
     pub fn images(&self) -> Result<Images<D>> {
         match self.changed {
-            Some((seed, epoch)) => self.data.augmented(self.index, seed, epoch),
-            None => self.data.images(self.index),
+            Some((seed, epoch)) => self.data.augmented(self.index(), seed, epoch),
+            None => self.data.images(self.index()),
         }
     }
 }

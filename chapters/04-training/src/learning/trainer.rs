@@ -23,6 +23,10 @@ pub struct Trainer<'s, D: Engine> {
     pub at: Header,
     /// The weights after the epoch [`Header::best`]; empty without one.
     pub best: Vec<f32>,
+    /// Steps that were begun and are not counted yet.
+    pub begun: usize,
+    /// Whether somebody waits for a run without any, to look at it as a whole.
+    pub waits: bool,
     /// The learning rate of the last step.
     lr: f64,
     /// When the last lap ended.
@@ -54,7 +58,8 @@ impl<'s, D: Engine> Trainer<'s, D> {
             history: Vec::new(),
             journal: Journal::new(identity),
         };
-        Ok(Self { stepper, best: Vec::new(), lr: at.settings.lr, at, lap: Instant::now() })
+        let (lr, lap) = (at.settings.lr, Instant::now());
+        Ok(Self { stepper, best: Vec::new(), begun: 0, waits: false, lr, at, lap })
     }
 
     /// Goes on from a checkpoint with a stepper that has just been built, as it was in the run's first life.
@@ -69,7 +74,8 @@ impl<'s, D: Engine> Trainer<'s, D> {
     ) -> Result<Self> {
         stepper.restore(dev, &saved)?;
         let at = Header { settings, ..saved.header };
-        Ok(Self { stepper, best: saved.best, lr: at.settings.lr, at, lap: Instant::now() })
+        let (lr, lap) = (at.settings.lr, Instant::now());
+        Ok(Self { stepper, best: saved.best, begun: 0, waits: false, lr, at, lap })
     }
 
     /// Whether there is nothing left to do: all epochs are over, or patience is.

@@ -258,7 +258,12 @@ impl Keeper<'_> {
                     self.watcher.warn(&words);
                 }
                 let stop = self.team.stops(self.watcher.stop());
-                if stop || self.kept.as_ref().is_some_and(Kept::is_late) {
+                let look = stop || self.kept.as_ref().is_some_and(Kept::is_late);
+                run.waits = look && run.begun > 0;
+                if run.waits {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                if look {
                     run.lap_of_training();
                     self.save(run)?;
                 }

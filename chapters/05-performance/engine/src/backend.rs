@@ -15,6 +15,8 @@ pub trait Backend {
     /// A program with all that it takes to run it again and again: a plan,
     /// memory, compiled kernels, a recorded graph.
     type Loaded;
+    /// An output that is on its way.
+    type Fetching;
 
     /// What its programs are recorded for.
     fn form(&self) -> Form;
@@ -35,8 +37,12 @@ pub trait Backend {
     /// Runs a program, or starts it.
     fn run(&mut self, loaded: &Self::Loaded);
 
-    /// What a program's output is, until the next program runs.
-    fn output(&mut self, loaded: &Self::Loaded, number: usize) -> Vec<f32>;
+    /// Starts to fetch a program's output as it is now: what runs later
+    /// may change it.
+    fn fetch(&mut self, loaded: &Self::Loaded, number: usize) -> Self::Fetching;
+
+    /// What was fetched, when it is there.
+    fn fetched(&mut self, fetching: Self::Fetching) -> Vec<f32>;
 }
 // ANCHOR_END: backend
 

@@ -208,6 +208,7 @@ impl Cpu {
 
 impl Backend for Cpu {
     type Loaded = Loaded;
+    type Fetching = Vec<f32>;
 
     fn form(&self) -> Form {
         Form { unused: self.ways.unused, ..Form::CPU }
@@ -267,9 +268,13 @@ impl Backend for Cpu {
 
     /// # Panics
     /// If the program has never run.
-    fn output(&mut self, loaded: &Loaded, number: usize) -> Vec<f32> {
+    fn fetch(&mut self, loaded: &Loaded, number: usize) -> Vec<f32> {
         assert!(self.arena.slice().len() >= loaded.plan.arena, "the program has not run");
         self.bases(loaded).whole(loaded.outputs[number]).to_vec()
+    }
+
+    fn fetched(&mut self, fetching: Vec<f32>) -> Vec<f32> {
+        fetching
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Implicit {
     pub macros: Macros,
     /// Whether the third operand is a row that is added to each of C's.
     pub bias: bool,
+    /// Whether the sums are added to what C holds.
+    pub accumulate: bool,
 }
 
 /// What a GPU does for a call.

@@ -22,6 +22,8 @@ pub const AHEAD: usize = 7;
 pub const EPSILON: usize = 8;
 /// The first image of a pass, among those of its batch.
 pub const FIRST: usize = 9;
+/// The first image of a batch among those of the data set's order.
+pub const START: usize = 10;
 /// How many there are.
 pub const WORDS: usize = 12;
 

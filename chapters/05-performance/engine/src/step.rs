@@ -37,8 +37,11 @@ pub struct Step<B: Backend = Cpu> {
     norm: B::Loaded,
     /// What fills a batch of so many images.
     gathers: HashMap<usize, B::Loaded>,
-    /// What changes from step to step, as the device has it.
+    /// Images of the data set that the device keeps.
+    kept: usize,
+    /// What changes from step to step, and what the device knows of it.
     state: [u32; state::WORDS],
+    told: Option<[u32; state::WORDS]>,
 }
 
 /// An optimizer: its code for a CPU, and its kernel for a GPU.
@@ -107,7 +110,9 @@ impl<B: Backend> Step<B> {
         let update = device.load(update(&device, model.params.words(), rule));
         let norm = device.load(norm(&device, model.params.words()));
         let (passes, gathers, state) = (HashMap::new(), HashMap::new(), [0; state::WORDS]);
-        let mut step = Self { model, device, passes, update, norm, gathers, state };
+        let kept = 0;
+        let mut step =
+            Self { model, device, passes, update, norm, gathers, kept, state, told: None };
         let params = &mut step.model.params;
         let (values, kept) = (params.first_values(), params.kept.clone());
         step.device.write(Tensor::new(Place::Params, 0, 1, values.len()), &values);
@@ -122,11 +127,11 @@ impl<B: Backend> Step<B> {
     /// row each.
     pub fn gradient(&mut self, rows: usize, numbers: Numbers) -> Vec<f32> {
         let pass = self.piece(0..rows, rows, numbers);
-        self.scores(pass)
+        self.output(pass, 0)
     }
 
     /// What a piece of a batch adds to the gradient of the batch's mean loss: the first one is written, the others are added.
-    /// The piece lies in the batch's memory, from its first row on. Returns its pass, for [`Step::scores`] and [`Step::sums`].
+    /// The piece lies in the batch's memory, from its first row on. Returns its pass, for [`Step::fetch`] and [`Step::sums`].
     // ANCHOR: piece
     pub fn piece(
         &mut self,
@@ -144,9 +149,9 @@ impl<B: Backend> Step<B> {
     }
     // ANCHOR_END: piece
 
-    /// The scores of a pass, a row for each image.
-    pub fn scores(&mut self, pass: Pass) -> Vec<f32> {
-        self.output(pass, 0)
+    /// The scores of a pass, a row for each image, which come later.
+    pub fn fetch(&mut self, pass: Pass) -> B::Fetching {
+        self.device.fetch(&self.passes[&pass], 0)
     }
 
     /// Moves all parameters against their gradients, at this learning rate.
@@ -172,7 +177,8 @@ impl<B: Backend> Step<B> {
     /// The length of the gradient.
     pub fn norm(&mut self) -> f64 {
         self.device.run(&self.norm);
-        let squares = self.device.output(&self.norm, 0);
+        let squares = self.device.fetch(&self.norm, 0);
+        let squares = self.device.fetched(squares);
         squares.iter().map(|square| f64::from(*square)).sum::<f64>().sqrt()
     }
 
@@ -204,11 +210,14 @@ impl<B: Backend> Step<B> {
     }
 
     fn output(&mut self, pass: Pass, number: usize) -> Vec<f32> {
-        self.device.output(&self.passes[&pass], number)
+        let fetching = self.device.fetch(&self.passes[&pass], number);
+        self.device.fetched(fetching)
     }
 
     /// Keeps a data set on the device: a row for each image, and a label a word.
     pub fn keep(&mut self, images: &[f32], labels: &[u32]) {
+        self.gathers.clear();
+        self.kept = labels.len();
         let labels: Vec<f32> = labels.iter().copied().map(f32::from_bits).collect();
         for (place, words) in [(Place::Data, images), (Place::Truth, &labels)] {
             self.device.allocate(place, words.len());
@@ -216,16 +225,21 @@ impl<B: Backend> Step<B> {
         }
     }
 
-    /// Fills a batch with images of the data set that the device [`keeps`](Step::keep), by their numbers.
-    pub fn choose(&mut self, data: usize, order: &[u32]) {
-        let (rows, cols) = (order.len(), self.model.inputs);
-        self.room(rows);
-        self.device.allocate(Place::Order, rows);
+    /// The order of an epoch: each image of the data set that the device [`keeps`](Step::keep), by its number.
+    pub fn arrange(&mut self, order: &[u32]) {
+        self.device.allocate(Place::Order, self.kept);
         let words: Vec<f32> = order.iter().copied().map(f32::from_bits).collect();
-        self.device.write(Tensor::new(Place::Order, 0, 1, rows), &words);
+        self.device.write(Tensor::new(Place::Order, 0, 1, words.len()), &words);
+    }
+
+    /// Fills a batch with so many images, from the `first` of the order on. Nothing is copied.
+    pub fn choose(&mut self, first: usize, rows: usize) {
+        let sizes = [self.kept, rows, self.model.inputs];
+        self.room(rows);
+        self.state[state::START] = first as u32;
+        self.tell();
         let Self { device, gathers, .. } = self;
-        let loaded =
-            gathers.entry(rows).or_insert_with(|| device.load(gather(device, [data, rows, cols])));
+        let loaded = gathers.entry(rows).or_insert_with(|| device.load(gather(device, sizes)));
         self.device.run(loaded);
     }
 
@@ -271,7 +285,10 @@ impl<B: Backend> Step<B> {
 
     /// Lets the device know of it.
     fn tell(&mut self) {
-        self.device.write(state::tensor(), &self.state.map(f32::from_bits));
+        if self.told != Some(self.state) {
+            self.device.write(state::tensor(), &self.state.map(f32::from_bits));
+            self.told = Some(self.state);
+        }
     }
 
     /// A buffer as a file has it: the parameters with what is kept among them, or the gradient or a mean of what is learned.
@@ -429,14 +446,15 @@ fn gather(device: &impl Backend, [data, rows, cols]: [usize; 3]) -> Program {
     let reads = [
         of(Place::Data, data, cols).whole(),
         of(Place::Truth, data, 1).whole(),
-        of(Place::Order, rows, 1).by_rows(),
+        of(Place::Order, data, 1).whole(),
+        state::tensor().whole(),
     ];
     let writes = [of(Place::Input, rows, cols), of(Place::Labels, rows, 1)].map(Tensor::by_rows);
     cx.of("batch", |cx| {
-        cx.rows("gather", rows, reads, writes, move |_, [data, truth, order], [images, labels]| {
-            for (at, (to, label)) in
-                whole(order).iter().zip(images.chunks_exact_mut(cols).zip(labels))
-            {
+        cx.rows("gather", rows, reads, writes, move |first, reads, [images, labels]| {
+            let [data, truth, order, state] = reads;
+            let order = &whole(order)[first + whole(state)[state::START] as usize..];
+            for (at, (to, label)) in order.iter().zip(images.chunks_exact_mut(cols).zip(labels)) {
                 to.copy_from_slice(&data[*at as usize * cols..][..cols]);
                 *label = truth[*at as usize];
             }

@@ -1,13 +1,13 @@
 //! A GPU as the engine's backend: each call of a program is one launch or a few, and on CUDA all of them are one graph.
 
 use crate::{
-    cast::{Home, Planned, launches},
+    cast::{Home, Launches, Planned, launches},
     graph::Graph,
     kernels::{Kernels, SET, length},
 };
 use cpu_gpu::{
     Error, Result,
-    gpu::{self, Arg, Buffer, Kernel, cuda::sentence, read_all, write_all},
+    gpu::{self, Arg, Buffer, Element as _, Fetching, Kernel, cuda::sentence, read_all, write_all},
 };
 use cudarc::driver::result::mem_get_info;
 use engine::{
@@ -27,7 +27,7 @@ pub const FORM: Form = Form { blocks: 64, cached: false, unused: true };
 ///
 /// What fails first is kept, and nothing is done after it: see [`Gpu::check`].
 pub struct Gpu<'g> {
-    gpu: &'g dyn gpu::Gpu,
+    device: &'g dyn gpu::Gpu,
     /// Whether CUDA's launches are recorded in graphs; a timeline wants to see each of them.
     pub graphs: bool,
     kernels: Kernels,
@@ -48,6 +48,7 @@ pub struct Loaded<'g> {
     pub arena: usize,
     launches: Vec<Ready>,
     memory: Option<Buffer>,
+    table: Option<Buffer>,
     /// What is read when it has run, each in memory of its own.
     outputs: Vec<(Tensor, Buffer)>,
     graph: RefCell<Option<(usize, Graph<'g>)>>,
@@ -63,9 +64,9 @@ struct Ready {
 
 impl<'g> Gpu<'g> {
     /// A device with nothing on it.
-    pub fn new(gpu: &'g dyn gpu::Gpu) -> Self {
+    pub fn new(device: &'g dyn gpu::Gpu) -> Self {
         Self {
-            gpu,
+            device,
             graphs: true,
             kernels: Kernels::default(),
             lasting: Default::default(),
@@ -77,7 +78,7 @@ impl<'g> Gpu<'g> {
 
     /// The device.
     pub fn gpu(&self) -> &'g dyn gpu::Gpu {
-        self.gpu
+        self.device
     }
 
     /// What has failed since the device was opened, if anything has.
@@ -96,11 +97,11 @@ impl<'g> Gpu<'g> {
     /// # Errors
     /// The driver's.
     pub fn free(&self) -> Result<u64> {
-        let Some(cuda) = self.gpu.as_cuda() else { return Ok(self.gpu.about().memory) };
+        let Some(cuda) = self.device.as_cuda() else { return Ok(self.device.about().memory) };
         cuda.bind()?;
         let told = mem_get_info();
         let (free, _) = told.map_err(|e| {
-            Error::message(sentence(&self.gpu.about().name, "tell its memory", e.0))
+            Error::message(sentence(&self.device.about().name, "tell its memory", e.0))
         })?;
         Ok(free as u64)
     }
@@ -122,39 +123,36 @@ impl<'g> Gpu<'g> {
     /// A buffer of at least so many words with what another one holds, and zeros behind it.
     fn larger(&self, old: Option<&Buffer>, words: usize) -> Result<Buffer> {
         length(words)?;
-        let new = self.gpu.alloc(4 * words.max(1))?;
-        write_all(self.gpu, &new, &vec![0_u32; words])?;
+        let new = self.device.alloc(4 * words.max(1))?;
+        write_all(self.device, &new, &vec![0_u32; words])?;
         if let Some(old) = old {
-            self.gpu.copy(old, &new, old.bytes.min(new.bytes))?;
+            self.device.copy(old, &new, old.bytes.min(new.bytes))?;
         }
         Ok(new)
     }
 
     fn ready(&mut self, program: Program) -> Result<Loaded<'g>> {
         let plan = Plan::new(&program, false);
-        let (planned, parts) = launches(&program, &plan)?;
+        let Launches { all, parts, table } = launches(&program, &plan)?;
         let ready = |Planned { launch, operands }| {
             let Launch { source, entry, macros, numbers, grid, block, .. } = launch;
-            let kernel = self.kernels.get(self.gpu, (source, entry, &macros))?;
+            let kernel = self.kernels.get(self.device, (source, entry, &macros))?;
             Ok(Ready { kernel, how: gpu::Launch::new(grid, block), operands, numbers })
         };
-        let launches = planned.into_iter().map(ready).collect::<Result<_>>()?;
+        let launches = all.into_iter().map(ready).collect::<Result<_>>()?;
         let Program { calls, outputs, .. } = program;
         if self.parts.as_ref().is_none_or(|known| known.bytes < 4 * parts) {
-            self.parts = Some(self.gpu.alloc(4 * parts.max(1))?);
+            self.parts = Some(self.device.alloc(4 * parts.max(1))?);
             self.replaced += 1;
         }
-        let memory = Some(self.gpu.alloc(4 * plan.arena.max(1))?);
-        let own = |tensor: &Tensor| Ok((*tensor, self.gpu.alloc(4 * tensor.words())?));
+        let memory = Some(self.device.alloc(4 * plan.arena.max(1))?);
+        let words = self.device.alloc(4 * table.len().max(1))?;
+        write_all(self.device, &words, &table)?;
+        let table = Some(words);
+        let own = |tensor: &Tensor| Ok((*tensor, self.device.alloc(4 * tensor.words())?));
         let outputs = outputs.iter().map(own).collect::<Result<_>>()?;
-        Ok(Loaded {
-            calls,
-            arena: plan.arena,
-            launches,
-            memory,
-            outputs,
-            graph: RefCell::default(),
-        })
+        let (arena, graph) = (plan.arena, RefCell::default());
+        Ok(Loaded { calls, arena, launches, memory, table, outputs, graph })
     }
 
     fn buffer<'b>(&'b self, loaded: &'b Loaded, home: Home) -> Result<&'b Buffer> {
@@ -163,6 +161,7 @@ impl<'g> Gpu<'g> {
             Home::Memory => loaded.memory.as_ref(),
             Home::Output(at) => loaded.outputs.get(at).map(|(_, buffer)| buffer),
             Home::Parts => self.parts.as_ref(),
+            Home::Table => loaded.table.as_ref(),
         };
         there.ok_or_else(|| Error::message("an operand has no memory on the device"))
     }
@@ -177,13 +176,13 @@ impl<'g> Gpu<'g> {
                 Number::Whole(number) => Arg::U32(*number),
                 Number::Real(number) => Arg::F32(*number),
             }));
-            self.gpu.launch(kernel, *how, &args)?;
+            self.device.launch(kernel, *how, &args)?;
         }
         Ok(())
     }
 
     fn start(&self, loaded: &Loaded<'g>) -> Result<()> {
-        let Some(cuda) = self.gpu.as_cuda().filter(|_| self.graphs) else {
+        let Some(cuda) = self.device.as_cuda().filter(|_| self.graphs) else {
             return self.launch(loaded);
         };
         let mut known = loaded.graph.borrow_mut();
@@ -199,20 +198,20 @@ impl<'g> Gpu<'g> {
 
     /// Starts the kernel that sets the words of the state.
     fn set(&self, words: &[f32]) -> Result<()> {
-        let kernel = self.kernels.get(self.gpu, (SET, "set", &Macros::new()))?;
+        let kernel = self.kernels.get(self.device, (SET, "set", &Macros::new()))?;
         let mut args = vec![Arg::Buffer(self.lasting(Place::State)?)];
         args.extend(words.iter().map(|word| Arg::U32(word.to_bits())));
-        self.gpu.launch(&kernel, gpu::Launch::new([1, 1], [1, 1]), &args)
+        self.device.launch(&kernel, gpu::Launch::new([1, 1], [1, 1]), &args)
     }
 
     fn copy_to(&self, to: Tensor, words: &[f32]) -> Result<()> {
         let buffer = self.lasting(to.place)?;
         if to.start == 0 {
-            return write_all(self.gpu, buffer, words);
+            return write_all(self.device, buffer, words);
         }
-        let mut all = read_all::<f32>(self.gpu, buffer, to.start + words.len())?;
+        let mut all = read_all::<f32>(self.device, buffer, to.start + words.len())?;
         all[to.start..].copy_from_slice(words);
-        write_all(self.gpu, buffer, &all)
+        write_all(self.device, buffer, &all)
     }
 }
 
@@ -225,6 +224,7 @@ impl Loaded<'_> {
 
 impl<'g> Backend for Gpu<'g> {
     type Loaded = Loaded<'g>;
+    type Fetching = Option<Fetching>;
 
     fn form(&self) -> Form {
         FORM
@@ -251,7 +251,7 @@ impl<'g> Backend for Gpu<'g> {
 
     fn read(&self, from: Tensor) -> Cow<'_, [f32]> {
         let end = from.start + from.words();
-        let all = self.noted(|| read_all::<f32>(self.gpu, self.lasting(from.place)?, end));
+        let all = self.noted(|| read_all::<f32>(self.device, self.lasting(from.place)?, end));
         let all = all.unwrap_or_else(|| vec![0.0; end]);
         all[from.start..].to_vec().into()
     }
@@ -271,9 +271,13 @@ impl<'g> Backend for Gpu<'g> {
         self.noted(|| self.start(loaded));
     }
 
-    fn output(&mut self, loaded: &Loaded<'g>, number: usize) -> Vec<f32> {
-        let found = loaded.outputs.get(number);
-        let read = |(tensor, buffer): &(Tensor, Buffer)| read_all(self.gpu, buffer, tensor.words());
-        found.and_then(|own| self.noted(|| read(own))).unwrap_or_default()
+    fn fetch(&mut self, loaded: &Loaded<'g>, number: usize) -> Option<Fetching> {
+        let (tensor, buffer) = loaded.outputs.get(number)?;
+        self.noted(|| self.device.fetch(buffer, 4 * tensor.words()))
+    }
+
+    fn fetched(&mut self, fetching: Option<Fetching>) -> Vec<f32> {
+        let bytes = fetching.and_then(|own| self.noted(|| self.device.fetched(own)));
+        bytes.map(|bytes| f32::values(&bytes)).unwrap_or_default()
     }
 }

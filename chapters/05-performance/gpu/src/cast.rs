@@ -3,12 +3,16 @@
 use crate::kernels::{Cut, PRODUCT, length};
 use cpu_gpu::{Error, Result};
 use engine::{
-    device::{Device, Implicit, Launch, Macros},
+    device::{Device, Implicit, Launch, Macros, Number},
     plan::{Plan, Slot},
     program::{Call, Epilogue, Numbers, Product, Program, Work},
+    record::SUMS,
     state,
     tensor::{Place, Tensor},
 };
+
+/// Where slices begin that are summed at once, until it is known how many stay.
+const AT_ONCE: u32 = u32::MAX;
 
 /// A launch with the homes of its operands, and where in each the tensor begins.
 #[derive(Clone, Debug)]
@@ -28,27 +32,69 @@ pub enum Home {
     Memory,
     /// An output of the program.
     Output(usize),
-    /// The sums of a product's slices.
+    /// The sums of products' slices.
     Parts,
+    /// What is summed at the end: [`Launches::table`].
+    Table,
 }
 
-/// The launches of a program that was recorded for a GPU, and the words that the slices of its largest product need.
+/// What a run of a program launches.
+#[derive(Debug, Default)]
+pub struct Launches {
+    /// The launches in their order.
+    pub all: Vec<Planned>,
+    /// Words for the sums of slices.
+    pub parts: usize,
+    /// Six words for each gradient that the last launch sums: its first thread, whether its parts are [`Home::Parts`], where they
+    /// begin, where its gradient begins, its length and its parts.
+    pub table: Vec<u32>,
+}
+
+/// The launches of a program that was recorded for a GPU.
 ///
 /// # Errors
 /// A sentence for a call that a GPU can't do, or numbers that are too many.
-pub fn launches(program: &Program, plan: &Plan) -> Result<(Vec<Planned>, usize)> {
+pub fn launches(program: &Program, plan: &Plan) -> Result<Launches> {
     length(plan.arena)?;
-    let mut cast = Cast { plan, outputs: &program.outputs, parts: 0, all: Vec::new() };
-    program.calls.iter().try_for_each(|call| cast.call(call))?;
-    Ok((cast.all, cast.parts))
+    let (calls, outputs) = (&program.calls, &program.outputs);
+    // A gradient that is added to later must be there; and parts stay where they are while nothing but sums follows.
+    let shared = calls.iter().any(adds);
+    let last = calls.iter().rposition(|call| call.name != "sum").map_or(0, |at| at + 1);
+    let made = Launches::default();
+    let mut cast = Cast { plan, outputs, shared, end: false, slices: 0, total: 0, made };
+    for (at, call) in calls.iter().enumerate() {
+        cast.end = at >= last;
+        cast.call(call)?;
+    }
+    cast.finish()
+}
+
+/// Whether a call adds to a gradient that another one wrote.
+fn adds(call: &Call) -> bool {
+    match &call.work {
+        Work::Product(product) => product.accumulate,
+        Work::Rows(rows) => match &rows.device {
+            Some(Device::Product(product)) => product.accumulate,
+            Some(Device::Launches(all)) => all.iter().any(|launch| {
+                launch.entry == "sum" && launch.numbers.last() == Some(&Number::Whole(1))
+            }),
+            None => false,
+        },
+    }
 }
 
 /// The launches of a program in the making.
 struct Cast<'a> {
     plan: &'a Plan,
     outputs: &'a [Tensor],
-    parts: usize,
-    all: Vec<Planned>,
+    /// Whether gradients have to be whole at once, and whether nothing but sums follows.
+    shared: bool,
+    end: bool,
+    /// Words of slices that are summed at once.
+    slices: usize,
+    /// Sums of the last launch.
+    total: usize,
+    made: Launches,
 }
 
 /// A product with what it is compiled for and what follows it.
@@ -99,16 +145,51 @@ impl Cast<'_> {
     }
 
     fn add(&mut self, launch: Launch, operands: Vec<(Home, u32)>) {
-        self.all.push(Planned { launch, operands });
+        self.made.all.push(Planned { launch, operands });
     }
 
     fn launch(&mut self, launch: &Launch, tensors: &[Tensor]) -> Result<()> {
-        let homes = match &launch.operands {
+        let homes: Result<Vec<(Home, u32)>> = match &launch.operands {
             Some(some) => some.iter().map(|at| self.home(tensors[*at])).collect(),
-            None => tensors.iter().map(|tensor| self.home(*tensor)).collect::<Result<_>>(),
+            None => tensors.iter().map(|tensor| self.home(*tensor)).collect(),
         };
-        self.add(launch.clone(), homes?);
+        let homes = homes?;
+        if let (true, "sum", [(Home::Memory, from), (_, to)]) = (self.end, launch.entry, &*homes)
+            && !self.shared
+            && tensors[1].place == Place::Gradient
+        {
+            let parts = &tensors[0];
+            return self.later([0, *from, *to], [tensors[1].words(), parts.rows]);
+        }
+        self.add(launch.clone(), homes);
         Ok(())
+    }
+
+    /// One more sum of the last launch.
+    fn later(&mut self, [whose, from, to]: [u32; 3], [len, parts]: [usize; 2]) -> Result<()> {
+        let first = length(self.total)?;
+        self.made.table.extend([first, whose, from, to, length(len)?, length(parts)?]);
+        self.total += len;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Launches> {
+        if self.total > 0 {
+            length(self.total)?;
+            let sums = Launch::each(SUMS, "sum_all", self.total).with(&[self.made.table.len() / 6]);
+            let gradient = Home::Lasting(Place::Gradient.lasting());
+            let homes = [Home::Table, Home::Memory, Home::Parts, gradient];
+            self.add(sums, homes.map(|home| (home, 0)).to_vec());
+        }
+        // Slices that are summed at once lie behind those that stay.
+        for (_, start) in self.made.all.iter_mut().flat_map(|planned| &mut planned.operands) {
+            if *start == AT_ONCE {
+                *start = length(self.made.parts)?;
+            }
+        }
+        self.made.parts += self.slices;
+        length(self.made.parts)?;
+        Ok(self.made)
     }
 
     fn product(&mut self, call: &Call, product: &Product) -> Result<()> {
@@ -133,7 +214,7 @@ impl Cast<'_> {
     }
 
     fn implicit(&mut self, implicit: &Implicit, tensors: &[Tensor]) -> Result<()> {
-        let Implicit { shape, macros, bias } = implicit;
+        let Implicit { shape, macros, bias, accumulate } = implicit;
         let c = tensors[tensors.len() - 1];
         let epilogue = Epilogue { bias: bias.then(|| tensors[2]), ..Epilogue::default() };
         self.multiply(&Task {
@@ -142,7 +223,7 @@ impl Cast<'_> {
             operands: [tensors[0], tensors[1], c],
             b_step: shape[2],
             epilogue: &epilogue,
-            accumulate: false,
+            accumulate: *accumulate,
             image: 0,
         })
     }
@@ -168,7 +249,11 @@ impl Cast<'_> {
         let [a, b, c, bias, state] =
             [*a, *b, *c, epilogue.bias.unwrap_or(state::tensor()), state::tensor()]
                 .map(|tensor| self.home(tensor));
-        let (parts, c, bias, state) = ((Home::Parts, 0), c?, bias?, state?);
+        let (c, bias, state) = (c?, bias?, state?);
+        // A gradient's slices can wait for all others.
+        let later = split && !self.shared && task.operands[2].place == Place::Gradient;
+        let parts = if later { length(self.made.parts)? } else { AT_ONCE };
+        let parts = (Home::Parts, parts);
         let numbers = [length(m)?, length(k)?, length(n)?].map(|number| number as usize);
         let product = Launch::new(PRODUCT, "product", cut.grid(*shape), [16, 16])
             .compiled(&[("EACH", cut.each), ("SPLIT", usize::from(split))])
@@ -176,9 +261,13 @@ impl Cast<'_> {
         let product = product.compiled(if split { &[] } else { &follows });
         let product = ends(product.with(&numbers).with(&[*b_step, cut.slice]));
         self.add(product, vec![a?, b?, if split { parts } else { c }, bias, state]);
+        if later {
+            self.made.parts += (cut.slices * m * n).next_multiple_of(64);
+            return self.later([1, parts.1, c.1], [m * n, cut.slices]);
+        }
         if split {
             length(cut.slices * m * n)?;
-            self.parts = self.parts.max(cut.slices * m * n);
+            self.slices = self.slices.max(cut.slices * m * n);
             let macros = [("EACH", 2), ("SPLIT", 1), ("A", 0), ("B", 0)];
             let finish = Launch::each(PRODUCT, "finish", m * n).with(&[cut.slices, n]);
             let finish = ends(finish.compiled(&macros).compiled(&follows));

@@ -31,6 +31,7 @@ pub fn text(source: &str) -> String {
         ("FIRST", state::FIRST),
         ("AHEAD", state::AHEAD),
         ("EPSILON", state::EPSILON),
+        ("START", state::START),
     ];
     let words: String = words.map(|(name, at)| format!("#define {name} {at}\n")).concat();
     let files = [
@@ -91,13 +92,12 @@ const WORTH: usize = 64;
 const DEPTH: usize = 16;
 
 impl Cut {
-    /// The largest tiles that leave enough blocks; where even small ones are few, the sums are cut too.
+    /// The largest tiles that leave enough blocks; where even the smallest are few, the sums are cut too.
     pub fn of([m, k, n]: [usize; 3]) -> Self {
         let tiles = |each: usize| m.div_ceil(16 * each) * n.div_ceil(16 * each);
         let fits =
             |each: usize| 16 * each <= m.min(n).next_multiple_of(32) && tiles(each) >= BLOCKS / 2;
-        let small = if m.min(n) > 32 { 4 } else { 2 };
-        let each = [8, 4].into_iter().find(|each| fits(*each)).unwrap_or(small);
+        let each = [8, 4].into_iter().find(|each| fits(*each)).unwrap_or(2);
         let slices = (BLOCKS / tiles(each)).min(k / WORTH).max(1);
         let slice = k.div_ceil(slices).next_multiple_of(DEPTH).max(DEPTH);
         Self { each, slice, slices: k.div_ceil(slice).max(1) }

@@ -27,7 +27,7 @@ fn all() -> Vec<(&'static str, &'static str, Macros)> {
         for training in [true, false] {
             let pass = Pass { rows: BATCH, training, numbers: Numbers::F32 };
             let program = program(&model, pass, FORM);
-            let (launches, _) = launches(&program, &Plan::new(&program, false)).unwrap();
+            let launches = launches(&program, &Plan::new(&program, false)).unwrap().all;
             let kernels = launches.into_iter().map(|planned| planned.launch);
             all.extend(kernels.map(|launch| (launch.source, launch.entry, launch.macros)));
         }

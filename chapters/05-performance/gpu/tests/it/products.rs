@@ -47,7 +47,8 @@ fn products_of_all_layouts_are_right_at_odd_sizes_and_when_their_sums_are_cut() 
             cx.program.outputs.push(c);
             let loaded = device.load(cx.finish());
             device.run(&loaded);
-            let found = device.output(&loaded, 0);
+            let fetching = device.fetch(&loaded, 0);
+            let found = device.fetched(fetching);
             device.check().unwrap();
             for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
                 let left = |p: usize| if turn_a { a[p * m + i] } else { a[i * k + p] };

@@ -3,6 +3,7 @@
 use crate::{
     Result,
     engine::{
+        backend::Form,
         cpu::Ways,
         needs::Needs,
         program::Numbers,
@@ -91,7 +92,7 @@ fn step(settings: &Settings, images: usize) -> Result<(u64, f64)> {
     let mut seconds = 0.0;
     for _ in 0..3 {
         let start = Instant::now();
-        learner.step_on(0.001, &Batch { data: &data, index: &index, changed: None })?;
+        learner.step_on(0.001, &Batch::of(&data, &index))?;
         seconds = start.elapsed().as_secs_f64(); // the last one is warm
     }
     Ok((scope.peak(), seconds))
@@ -193,7 +194,7 @@ fn recompute(rec: &mut Recorder) -> Result<()> {
     for segments in segments {
         rec.note_at(SEGMENTS.at(&[("segments", &segments)]));
         let model = || layers(&sizes, 0.0).recomputed(segments);
-        let predicted = Needs::of(&model(), &[pass], threads()).total();
+        let predicted = Needs::of(&model(), &[pass], Form::CPU, threads()).total();
         let (step, peak) = peak_of(|| {
             let mut step = Step::new(model(), threads(), Ways::default(), 1, adam);
             for _ in 0..2 {

@@ -1,6 +1,6 @@
 //! What `train` reaches with each of chapter 4's models, beside PyTorch: in one run, taking turns.
 
-use crate::learner::{by_engine, bytes};
+use crate::learner::{by_engine, bytes, on_device};
 use backprop::measured::{
     peers::{self, Answer, Job, Peer},
     race::{self, Keys, OURS},
@@ -52,7 +52,7 @@ pub fn settings(
 /// # Errors
 /// As [`train_on`].
 pub fn train(settings: Settings, device: Device, data: &DataSet) -> lab::Result<Answer> {
-    let makers = Makers::on_cpu(by_engine, bytes);
+    let makers = Makers { device: on_device, ..Makers::on_cpu(by_engine, bytes) };
     let config = Config { settings, device, makers, ..Config::default() };
     let outcome = train_on(&config, data, &mut Silent)?;
     Ok(Answer::of(outcome.history.iter().map(|epoch| (epoch.seconds, epoch.test_accuracy))))
