@@ -57,7 +57,7 @@ pub trait Mode<D: Device<f32>>: Tape<f32, D> + Merge<Self> {
     where
         D: BatchNorm;
 
-    /// Does `work`: operations of dfdx that are one to the model. A profile shows them as one, by the name of `work`'s type.
+    /// Does `work`: operations of dfdx that are one to the model. A profile shows them as one.
     fn whole<A: Shape, B: Shape, F>(
         x: Tensor<A, f32, D, Self>,
         work: F,

@@ -1,11 +1,8 @@
-//! What an operation is called and what it costs, read from the type of its backward pass.
-//!
-//! The type of a closure names the function that made it and its generics: the operation and the sizes that are known
-//! at compile time. What is known at run time only (how many rows a tensor has) follows from what flows through the
-//! model, from the batch on.
+//! What each operation of a step is called and what it costs: the operations of chapter 4's models, in the order in which a
+//! tape is told of them.
 
 use super::tape::Phase;
-use std::collections::HashMap;
+use training::{Model, rnn::HIDDEN};
 
 /// Bytes of an f32.
 const F32: f64 = 4.0;
@@ -66,230 +63,149 @@ pub struct Operation {
     pub backward: Cost,
 }
 
-/// A shape as the type has it: `None` where the size is known at run time only.
-type Dims = Vec<Option<usize>>;
+/// What a kind of operation does for each number of its result: operations, then numbers read or written; forward, then
+/// backward.
+type Each = [usize; 4];
 
-/// Follows the sizes of the tensors through a step, from the types of its operations.
-pub struct Reader {
-    batch: usize,
-    /// The product of a shape's run-time sizes, as it was seen last.
-    rows: HashMap<Dims, usize>,
-    /// Numbers of the tensor that was computed last: a change of shape alone leaves no event.
-    flow: usize,
-    /// Rows that are dealt out, and to how many.
-    dealt: Option<(usize, usize)>,
-}
+/// Of one tensor. The backward pass reads what the forward pass was given.
+const ONE: Each = [1, 2, 1, 3];
+/// A sum or a difference of two: the backward pass reads the slope alone.
+const TWO: Each = [1, 3, 2, 3];
+/// A copy in another order.
+const COPY: Each = [0, 2, 1, 2];
+/// Mean and deviation, then scale and shift.
+const NORM: Each = [8, 2, 10, 3];
+/// The largest of four, and which it was.
+const POOL: Each = [3, 6, 1, 6];
 
-impl Reader {
-    /// For a step on so many images.
-    pub fn new(batch: usize) -> Self {
-        // What does not come out of an operation: the images, and the recurrent network's first state.
-        let given = [784, training::rnn::HIDDEN];
-        let rows = given.into_iter().map(|width| (vec![None, Some(width)], batch)).collect();
-        Self { batch, rows, flow: batch * 784, dealt: None }
-    }
-
-    /// The operations of a step, from the types of their backward operations in forward order. `None` for one that
-    /// this reader does not know.
-    pub fn operations(&mut self, types: &[&str]) -> Vec<Option<Operation>> {
-        let mut known = Vec::with_capacity(types.len());
-        for (at, what) in types.iter().enumerate() {
-            let again = types[at..].iter().take_while(|other| *other == what).count();
-            known.push(self.operation(what, again));
-        }
-        known
-    }
-
-    /// The product of the run-time sizes of a tensor of this shape.
-    fn rows_of(&self, dims: &Dims) -> Option<usize> {
-        if dims.iter().all(Option::is_some) {
-            return Some(1);
-        }
-        self.rows.get(dims).copied().or_else(|| self.flowing(dims))
-    }
-
-    /// The same, if the cache has the numbers that were computed last.
-    fn flowing(&self, dims: &Dims) -> Option<usize> {
-        let width = width(dims);
-        self.flow.is_multiple_of(width).then(|| self.flow / width)
-    }
-
-    /// Notes that a tensor of this shape was computed; gives how many numbers it has.
-    fn computed(&mut self, dims: &Dims, rows: usize) -> f64 {
-        self.flow = rows * width(dims);
-        self.rows.insert(dims.clone(), rows);
-        self.flow as f64
-    }
-
-    fn operation(&mut self, what: &str, again: usize) -> Option<Operation> {
-        let shapes = shapes(what);
-        let sizes = |word: &str| numbers_after(what, word);
-        let make = |name: String, forward, backward| Some(Operation { name, forward, backward });
-        if what.contains("windows::convolve<") {
-            let [inside, outside, k] = sizes("convolve<")[..] else { return None };
-            let maps = |c| vec![None, None, None, Some(c)];
-            let rows = self.rows_of(&maps(inside))?;
-            let side = (rows / self.batch).isqrt();
-            // The border is no part of the type: all of chapter 4's convolutions keep the size, except one.
-            let same = (inside, outside, k) != (16, 32, 5);
-            let out = if same { side } else { side + 1 - k };
-            let (n, m) =
-                ((rows * inside) as f64, self.computed(&maps(outside), self.batch * out * out));
-            let weights = (k * k * inside * outside) as f64;
-            let flops = 2.0 * m * (k * k * inside) as f64;
-            return make(
-                format!("convolve {k}×{k} {inside}→{outside}"),
-                Cost::new(flops, 0.0, n + weights + m),
-                Cost::new(2.0 * flops, 0.0, m + 2.0 * (n + weights)),
-            );
-        }
-        if what.contains("::max_pool<") {
-            let [c] = sizes("max_pool<")[..] else { return None };
-            let maps = vec![None, None, None, Some(c)];
-            let rows = self.rows_of(&maps)?;
-            let m = self.computed(&maps, rows / 4);
-            // The maximum and its index.
-            return make(
-                format!("max pool {c}"),
-                Cost::new(0.0, 3.0 * m, 6.0 * m),
-                Cost::new(0.0, m, 6.0 * m),
-            );
-        }
-        if what.contains("::dense<") {
-            let [i, o] = sizes("dense<")[..] else { return None };
-            let rows = self.rows_of(&vec![None, Some(i)])?;
-            let m = self.computed(&vec![None, Some(o)], rows);
-            return Some(dense(rows, i, o, m));
-        }
-        if what.contains("matmul::try_binary_op<") {
-            let [left, right, out] = shapes.get(..3)? else { return None };
-            let (rows, inner) = (self.rows_of(left)?, left.last().copied()??);
-            let (n, m) = ((rows * width(left)) as f64, self.computed(out, rows));
-            let w = width(right) as f64 * if right.len() > 2 { rows as f64 } else { 1.0 };
-            let flops = 2.0 * m * inner as f64;
-            let outer = out.last().copied()??;
-            let name = if right.len() == 2 { "dense" } else { "product" };
-            return make(
-                format!("{name} {inner}→{outer}"),
-                Cost::new(flops, 0.0, n + w + m),
-                Cost::new(2.0 * flops, 0.0, m + 2.0 * (n + w)),
-            );
-        }
-        if what.contains("::normalise<") {
-            let [c] = sizes("::normalise<")[..] else { return None };
-            // It follows a convolution, whose pixels are its rows.
-            let n = (self.flowing(&vec![None, Some(c)])? * c) as f64;
-            return make(
-                format!("batch norm {c}"),
-                Cost::new(0.0, 8.0 * n, 2.0 * n),
-                Cost::new(0.0, 10.0 * n, 3.0 * n),
-            );
-        }
-        if what.contains("::gated_step<") {
-            let [h, _] = sizes("gated_step<")[..] else { return None };
-            let rows = self.rows_of(&vec![None, Some(h)])?;
-            let n = self.computed(&vec![None, Some(h)], rows);
-            return make(
-                format!("GRU step {h}"),
-                Cost::new(0.0, 20.0 * n, 11.0 * n),
-                Cost::new(0.0, 30.0 * n, 15.0 * n),
-            );
-        }
-        if what.contains("::deal_rows<") {
-            let [c] = sizes("deal_rows<")[..] else { return None };
-            let dims = vec![None, Some(c)];
-            let (rows, parts) = match self.dealt {
-                Some(dealt) => dealt,
-                None => (self.rows_of(&dims)?, again),
-            };
-            self.dealt = (again > 1).then_some((rows, parts));
-            let n = self.computed(&dims, rows / parts);
-            let copy = Cost::new(0.0, 0.0, 2.0 * n);
-            return make(format!("deal {c}"), copy, Cost { others: n, ..copy });
-        }
-        for (word, name, forward, backward) in [
-            ("normalise_rows<", "layer norm", 8.0, 10.0),
-            ("softmax_rows<", "softmax", 5.0, 4.0),
-            ("add_row<", "add row", 1.0, 1.0),
-        ] {
-            if let [c] = sizes(word)[..] {
-                let dims = vec![None, Some(c)];
-                let rows = self.rows_of(&dims)?;
-                let n = self.computed(&dims, rows);
-                return make(
-                    format!("{name} {c}"),
-                    Cost::new(0.0, forward * n, 2.0 * n),
-                    Cost::new(0.0, backward * n, 3.0 * n),
-                );
-            }
-        }
-        self.plain(what, &shapes)
-    }
-
-    /// dfdx's element-wise operations.
-    fn plain(&mut self, what: &str, shapes: &[Dims]) -> Option<Operation> {
-        let word = what.split("tensor_ops::").skip(1).find_map(|rest| {
-            let word = rest.split("::").next()?;
-            (word != "utilities").then_some(word)
-        })?;
-        let source = shapes.first()?;
-        let rows = self.rows_of(source)?;
-        let n = (rows * width(source)) as f64;
-        let named = |word: &str| match &source.iter().flatten().collect::<Vec<_>>()[..] {
-            [] => word.to_owned(),
-            sizes => {
-                let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-                format!("{word} {}", sizes.join("×"))
-            }
-        };
-        let (name, forward, backward) = match word {
-            "sum_to" => {
-                let to = shapes.get(1)?;
-                let free = |dims: &Dims| dims.iter().filter(|size| size.is_none()).count();
-                let left = match free(to) {
-                    0 => 1,
-                    kept if kept == free(source) => rows,
-                    _ => self.batch,
-                };
-                let m = self.computed(to, left);
-                let cost = Cost::new(0.0, n, n + m);
-                (named("sum"), cost, cost)
-            }
-            "reshape_to" => {
-                let to = shapes.get(1)?;
-                let m = self.computed(to, rows * width(source) / width(to));
-                let copy = Cost::new(0.0, 0.0, n + m);
-                (named("copy"), copy, Cost { others: n, ..copy })
-            }
-            _ => {
-                self.computed(source, rows);
-                let two = what.contains("try_binary_op<");
-                let (reads, slopes) = if two { (2.0, 2.0) } else { (1.0, 1.0) };
-                // Of a sum or a difference the backward pass needs no more than the slope.
-                let kept = match word {
-                    "add" | "sub" | "negate" => 0.0,
-                    _ => reads,
-                };
-                (
-                    named(word),
-                    Cost::new(0.0, n, (reads + 1.0) * n),
-                    Cost::new(0.0, slopes * n, (1.0 + kept + slopes) * n),
-                )
-            }
-        };
-        Some(Operation { name, forward, backward })
-    }
-}
-
-/// A dense layer of so many rows, whose result has `m` numbers.
-fn dense(rows: usize, i: usize, o: usize, m: f64) -> Operation {
-    let (n, w) = ((rows * i) as f64, (i * o) as f64);
-    let flops = 2.0 * m * i as f64;
+/// An operation whose result has `n` numbers.
+fn each(name: impl Into<String>, n: usize, each: Each) -> Operation {
+    let [ahead, moved, back, moved_back] = each.map(|each| (each * n) as f64);
     Operation {
-        name: format!("dense {i}→{o}"),
-        forward: Cost::new(flops, m, n + w + m),
-        backward: Cost::new(2.0 * flops, m, m + 2.0 * (n + w)),
+        name: name.into(),
+        forward: Cost::new(0.0, ahead, moved),
+        backward: Cost::new(0.0, back, moved_back),
     }
+}
+
+/// A sum of `n` numbers down to `m`.
+fn sum(name: impl Into<String>, n: usize, m: usize) -> Operation {
+    let cost = Cost::new(0.0, n as f64, (n + m) as f64);
+    Operation { name: name.into(), forward: cost, backward: cost }
+}
+
+/// A product of `n` numbers with `w` others for `m` sums of `terms` terms, and so many other operations.
+fn product(name: String, [n, w, m]: [usize; 3], terms: usize, others: usize) -> Operation {
+    let (flops, others) = (2.0 * (m * terms) as f64, others as f64);
+    Operation {
+        name,
+        forward: Cost::new(flops, others, (n + w + m) as f64),
+        backward: Cost::new(2.0 * flops, others, (m + 2 * (n + w)) as f64),
+    }
+}
+
+/// Chapter 4's dense layer of so many rows, whose bias is part of it.
+fn dense(rows: usize, i: usize, o: usize) -> Operation {
+    product(format!("dense {i}→{o}"), [rows * i, i * o, rows * o], i, rows * o)
+}
+
+/// dfdx's: a product, and a sum with the bias.
+fn linear(rows: usize, i: usize, o: usize) -> [Operation; 2] {
+    let product = product(format!("dense {i}→{o}"), [rows * i, i * o, rows * o], i, 0);
+    [product, each(format!("add {o}"), rows * o, TWO)]
+}
+
+/// `k`×`k` pixels of `from` channels for each pixel of `to`, on images of so many pixels that become so many.
+fn conv([k, from, to]: [usize; 3], pixels: usize, results: usize) -> Operation {
+    let (name, terms) = (format!("convolve {k}×{k} {from}→{to}"), k * k * from);
+    product(name, [pixels * from, terms * to, results * to], terms, 0)
+}
+
+/// The operations of a model's forward pass on so many images, and of the loss, in their order.
+pub fn operations(model: Model, images: usize) -> Vec<Operation> {
+    let b = images;
+    let relu = |n: usize, of: usize| each(format!("relu {of}"), n, ONE);
+    let norm = |kind: &str, n: usize, of: usize| each(format!("{kind} norm {of}"), n, NORM);
+    let hidden = |i: usize| {
+        let [product, add] = linear(b, i, 128);
+        [product, add, relu(b * 128, 128), each("dropout 128", b * 128, ONE)]
+    };
+    let mut all = Vec::new();
+    match model {
+        Model::Linear => all.extend(linear(b, 784, 10)),
+        Model::Mlp => {
+            all.extend(hidden(784));
+            all.extend(linear(b, 128, 10));
+        }
+        Model::Cnn => {
+            for (shape, side, results, channels) in
+                [([5, 1, 16], 28, 28, 16), ([5, 16, 32], 14, 10, 32)]
+            {
+                let (pixels, results) = (b * side * side, b * results * results);
+                all.extend([conv(shape, pixels, results), relu(results * channels, channels)]);
+                all.push(each(format!("max pool {channels}"), results / 4 * channels, POOL));
+            }
+            all.extend(hidden(800));
+            all.extend(linear(b, 128, 10));
+        }
+        Model::Resnet => {
+            let layer = |shape: [usize; 3], side: usize| {
+                let (pixels, channels) = (b * side * side, shape[2]);
+                [conv(shape, pixels, pixels), norm("batch", pixels * channels, channels)]
+            };
+            let block = |side: usize, of: usize| {
+                let (n, [first, one], [second, two]) =
+                    (b * side * side * of, layer([3, of, of], side), layer([3, of, of], side));
+                let add = each(format!("add {of}"), n, TWO);
+                [first, one, relu(n, of), second, two, add, relu(n, of)]
+            };
+            all.extend(layer([3, 1, 24], 28));
+            all.extend([relu(b * 784 * 24, 24), each("max pool 24", b * 196 * 24, POOL)]);
+            all.extend(block(14, 24));
+            all.push(each("max pool 24", b * 49 * 24, POOL));
+            all.extend(layer([1, 24, 48], 7));
+            all.push(relu(b * 49 * 48, 48));
+            all.extend(block(7, 48));
+            all.extend([sum("sum 48", b * 49 * 48, b * 48), each("mul 48", b * 48, ONE)]);
+            all.extend(linear(b, 48, 10));
+        }
+        Model::Rnn => {
+            let (h, wide) = (HIDDEN, 3 * HIDDEN);
+            all.push(dense(28 * b, 28, wide));
+            all.extend((0..28).map(|_| each(format!("deal {wide}"), b * wide, COPY)));
+            for _ in 0..28 {
+                let step = each(format!("GRU step {h}"), b * h, [20, 11, 30, 15]);
+                all.extend([dense(b, h, wide), step]);
+            }
+            all.push(dense(b, h, 10));
+        }
+        Model::Transformer => {
+            // 16 patches of 64 numbers, 4 heads.
+            let (rows, n, pairs) = (16 * b, 16 * 64 * b, 4 * 16 * 16 * b);
+            let copy = |shape: &str| each(format!("copy {shape}"), n, COPY);
+            let heads = || product("product 16→16".into(), [n, n, n], 16, 0);
+            let add = || each("add 64", n, TWO);
+            all.extend([each("copy 4×4×7×7", 784 * b, COPY), dense(rows, 49, 64)]);
+            all.push(each("add row 1024", n, ONE));
+            for _ in 0..2 {
+                all.push(norm("layer", n, 64));
+                all.extend((0..3).map(|_| dense(rows, 64, 64)));
+                all.extend([copy("4×16×16"), copy("4×16×16"), heads()]);
+                all.push(each("mul 16×16", pairs, ONE));
+                all.push(each("softmax 16", pairs, [5, 2, 4, 3]));
+                all.extend([copy("4×16×16"), heads(), copy("16×4×16"), dense(rows, 64, 64), add()]);
+                all.extend([norm("layer", n, 64), dense(rows, 64, 128), relu(2 * n, 128)]);
+                all.extend([dense(rows, 128, 64), add()]);
+            }
+            all.extend([sum("sum 16×64", n, 64 * b), each("mul 64", 64 * b, ONE)]);
+            all.extend([norm("layer", 64 * b, 64), dense(b, 64, 10)]);
+        }
+    }
+    let n = 10 * b;
+    all.extend([each("exp 10", n, ONE), sum("sum 10", n, b), each("ln", b, ONE)]);
+    all.extend([each("sub 10", n, TWO), each("mul 10", n, [1, 3, 2, 5]), sum("sum 10", n, 1)]);
+    all.extend([each("mul", 1, ONE), each("negate", 1, [1, 2, 1, 2]), each("div", 1, ONE)]);
+    all
 }
 
 /// What the parts of a step cost that are no operation of the tape. Giving memory back has no cost that a
@@ -305,27 +221,4 @@ pub fn beside(phase: Phase, what: &str, batch: usize, parameters: usize) -> Cost
         (Phase::Zero, _) => Cost::new(0.0, 0.0, parameters),
         _ => Cost::default(),
     }
-}
-
-/// The product of the sizes that are known at compile time.
-fn width(dims: &Dims) -> usize {
-    dims.iter().flatten().product()
-}
-
-/// The shapes in a type's name: `(usize, dfdx::shapes::shape::Const<128>)` is
-/// `[None, Some(128)]`.
-pub fn shapes(what: &str) -> Vec<Dims> {
-    let inside = what.split('(').skip(1).filter_map(|rest| rest.split(')').next());
-    let sizes = |group: &str| {
-        let all = group.split(',').map(str::trim).filter(|size| !size.is_empty());
-        all.map(|size| numbers_after(size, "Const<").first().copied()).collect()
-    };
-    inside.map(sizes).collect()
-}
-
-/// The numbers that begin the generics behind `word`: 28 and 384 behind `dense<`
-/// in `dense<28, 384, Timed>`.
-pub fn numbers_after(what: &str, word: &str) -> Vec<usize> {
-    let generics = what.split_once(word).map_or("", |(_, generics)| generics);
-    generics.split([',', '>']).map_while(|size| size.trim().parse().ok()).collect()
 }

@@ -1,7 +1,7 @@
 //! A profile: what each kind of operation takes in a step, over many steps.
 
 use super::{
-    cost::{Cost, Operation, Reader, beside},
+    cost::{Cost, beside, operations},
     step::{Step, plain},
     tape::{Event, Phase},
 };
@@ -173,24 +173,29 @@ fn run<M: Network<Cpu>>(
 /// The name and the cost of each event of a step, in its order.
 ///
 /// # Errors
-/// [`Error::Config`] if there is an operation that [`Reader`] does not know.
-pub fn named(events: &[Event], batch: usize, parameters: usize) -> Result<Vec<(String, Cost)>> {
-    let ahead = events.iter().filter(|e| e.phase != Phase::Backward && e.op.is_some());
-    let types: Vec<&str> = ahead.map(|event| event.what).collect();
-    let known = Reader::new(batch).operations(&types);
-    let each = events.iter().map(|event| {
-        let Some(op) = event.op else {
-            return Ok((event.what.into(), beside(event.phase, event.what, batch, parameters)));
-        };
-        let Some(Operation { name, forward, backward }) = known.get(op).cloned().flatten() else {
-            return Err(Error::Config(format!(
-                "the profiler does not know the cost of {}; teach it to profile::cost::Reader",
-                event.what
-            )));
-        };
-        Ok((name, if event.phase == Phase::Backward { backward } else { forward }))
+/// [`Error::Config`] if the tape has noted other operations than the model's list has.
+pub fn named(
+    (model, batch): (Model, usize),
+    events: &[Event],
+    parameters: usize,
+) -> Result<Vec<(String, Cost)>> {
+    let known = operations(model, batch);
+    let noted = events.iter().filter(|e| e.phase != Phase::Backward && e.op.is_some()).count();
+    if noted != known.len() {
+        return Err(Error::Config(format!(
+            "a step of {model} has {noted} operations, and the list in profile::cost {}; bring it up to date",
+            known.len()
+        )));
+    }
+    let each = events.iter().map(|event| match event.op {
+        None => (event.what.into(), beside(event.phase, event.what, batch, parameters)),
+        Some(op) => {
+            let operation = &known[op];
+            let back = event.phase == Phase::Backward;
+            (operation.name.clone(), if back { operation.backward } else { operation.forward })
+        }
     });
-    each.collect()
+    Ok(each.collect())
 }
 
 fn summary(
@@ -205,7 +210,8 @@ fn summary(
         let seconds = Samples(all.iter().filter_map(|e| e.get(at)).map(Event::seconds).collect());
         (Moment { phase: first[at].phase, name, seconds }, cost)
     };
-    let events = named(first, batch, parameters)?.into_iter().enumerate().map(event).collect();
+    let events =
+        named((model, batch), first, parameters)?.into_iter().enumerate().map(event).collect();
     let total = all.iter().map(|e| e.last().map_or(0.0, |event| event.end)).collect();
     Ok(Profile::of((model, batch), events, [Samples(total), plain]))
 }

@@ -2,7 +2,7 @@
 //! also notes the time, and wraps the operation's backward so that it is timed when it runs.
 
 use dfdx::prelude::*;
-use std::{any::type_name, cell::RefCell, time::Instant};
+use std::{cell::RefCell, time::Instant};
 use training::{
     engine::Engine,
     norm::{BatchNorm, Mode, Norm, Rows, Traced},
@@ -34,7 +34,7 @@ lab::named! {
 pub struct Event {
     /// What was going on.
     pub phase: Phase,
-    /// The type of the operation's way back, or a name of our own.
+    /// What it is, if it is no operation of the tape.
     pub what: &'static str,
     /// Which operation of the step it was, from 0: the backward operation has the number of the forward one. `None` for
     /// what is no operation of the tape.
@@ -51,6 +51,9 @@ impl Event {
         self.end - self.start
     }
 }
+
+/// An operation of the tape: a number tells it from the others.
+const OPERATION: &str = "operation";
 
 /// The events of a step, as they come.
 struct Log {
@@ -114,7 +117,7 @@ fn note(phase: Phase, what: &'static str, op: Option<usize>) {
 // ANCHOR_END: note
 
 /// Notes that an operation has been computed, and gives its number.
-fn forward(what: &'static str) -> usize {
+fn forward() -> usize {
     let (phase, op) = LOG.with_borrow_mut(|log| match log {
         Some(log) => {
             log.ops += 1;
@@ -122,7 +125,7 @@ fn forward(what: &'static str) -> usize {
         }
         None => (Phase::Forward, 0),
     });
-    note(phase, what, Some(op));
+    note(phase, OPERATION, Some(op));
     op
 }
 
@@ -140,11 +143,10 @@ impl<D: Engine> Tape<f32, D> for Timed<D> {
         if is_inside() {
             return self.0.add_backward_op(operation); // part of another
         }
-        let what = type_name::<F>(); // names the operation and its shapes
-        let op = forward(what);
+        let op = forward();
         self.0.add_backward_op(move |grads| {
             let result = operation(grads);
-            note(Phase::Backward, what, Some(op));
+            note(Phase::Backward, OPERATION, Some(op));
             result
         });
     }
@@ -208,18 +210,17 @@ impl<D: Engine> Mode<D> for Timed<D> {
         if is_inside() {
             return work(x);
         }
-        let what = type_name::<F>();
         let (x, Self(mut tape)) = x.split_tape();
         let op = LOG.with_borrow(|log| log.as_ref().map_or(0, |log| log.ops));
         // Tapes run backwards: what is written before the operation runs after it.
         tape.add_backward_op(move |_| {
-            note(Phase::Backward, what, Some(op));
+            note(Phase::Backward, OPERATION, Some(op));
             Ok(())
         });
         set_inside(true);
         let found = work(x.put_tape(Self(tape)));
         set_inside(false);
-        forward(what);
+        forward();
         found
     }
 }

@@ -46,7 +46,7 @@ fn the_ledger_of_a_step_is_what_its_page_counts() {
         ("linear", || model::linear(3), [5, 4, 1, 366]),
         ("mlp", || model::mlp(3, 0.2), [10, 9, 19, 1314]),
         ("cnn", || model::cnn(3, 0.5), [29, 14, 460, 23851]),
-        ("resnet", || model::resnet(3), [104, 44, 1253, 137794]),
+        ("resnet", || model::resnet(3), [104, 44, 1253, 137_794]),
         ("rnn", || model::rnn(3), [23, 4, 461, 33296]),
         ("transformer", || model::transformer(3), [137, 6, 338, 51635]),
     ];
