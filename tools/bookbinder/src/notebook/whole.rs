@@ -10,7 +10,6 @@ use crate::{
     text::replaced,
 };
 use anyhow::{Context as _, Result};
-use std::path::Path;
 
 /// The pages, as notebooks have them, one after the other; what is drawn is its alternative text. The file lies beside the
 /// book's first page, and its links lead to the book's pages.
@@ -53,6 +52,7 @@ pub const WHOLE: &str = "throughput.markdown";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn links_lead_into_the_book_and_drawings_are_words() {
