@@ -343,7 +343,7 @@ impl Train {
     /// Where the settings' engine computes: chapter 5's on any of chapter 2's devices, except for what only a CPU can do so far.
     fn place(&self, settings: &Settings) -> Result<Device> {
         let asked = self.device.as_deref();
-        if settings.engine == EngineKind::Plain || self.replicas.is_some() {
+        if settings.engine == EngineKind::Dfdx || self.replicas.is_some() {
             return Ok(Device::choose(asked, training::gpus())?);
         }
         let auto = asked.is_none_or(|name| name.is_empty() || name == "auto");

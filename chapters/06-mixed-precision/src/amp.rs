@@ -60,7 +60,7 @@ pub fn makers() -> Makers {
         cpu: |dev, settings| learner(dev, settings, by_engine),
         bytes,
         device: |dev, settings, device| match (settings.engine, settings.precision) {
-            (EngineKind::Plain, _) => nowhere(dev, settings, device),
+            (EngineKind::Dfdx, _) => nowhere(dev, settings, device),
             (_, Precision::F32) => on_device(dev, settings, device),
             (_, precision) => Err(Error::Config(format!(
                 "--precision {precision} is for this machine's cores so far, not for {device}; use --device cpu, or leave \

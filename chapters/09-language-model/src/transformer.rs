@@ -14,6 +14,7 @@ use crate::{
     train::adamw::{self, AdamW},
 };
 use engine::{
+    backend::{Backend as _, Form},
     cpu::{Cpu, Loaded, Ways},
     model::Model as Operations,
     ops::{Op, chain, linear::Linear, loss, residual::Residual},
@@ -203,7 +204,8 @@ impl Reader {
             labels.copy_from_slice(targets);
             let loaded = programs.entry(rows).or_insert_with(|| {
                 let numbers = program::Numbers::F32;
-                let mut cx = Recorder::new(Pass { rows, training: false, numbers, adds: false });
+                let mut cx =
+                    Recorder::new(Pass { rows, training: false, numbers, adds: false }, Form::CPU);
                 let (scores, _) =
                     chain(&operations.ops, &mut cx, Tensor { constant: true, ..of[0] });
                 let [_, sums] = cx.of("loss", |cx| loss::record(cx, scores, of[1]));
@@ -211,8 +213,8 @@ impl Reader {
                 cpu.load(cx.finish())
             });
             cpu.run(loaded);
-            each(&cpu.output(loaded, 0));
-            let losses = cpu.output(loaded, 1).into_iter().step_by(2);
+            each(&cpu.fetch(loaded, 0));
+            let losses = cpu.fetch(loaded, 1).into_iter().step_by(2);
             loss += losses.map(f64::from).sum::<f64>();
         }
         Ok(loss)

@@ -58,7 +58,7 @@ pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> R
     match config.device {
         Device::Cpu => train_with(&Cpu::seed_from_u64(seed), config, data, watcher),
         #[cfg(feature = "cuda")]
-        Device::Cuda(n) if config.settings.engine == EngineKind::Plain => {
+        Device::Cuda(n) if config.settings.engine == EngineKind::Dfdx => {
             train_with(&cuda(n, seed)?, config, data, watcher)
         }
         // Another engine's device; the host is a CPU.

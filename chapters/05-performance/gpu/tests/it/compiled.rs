@@ -25,7 +25,7 @@ fn all() -> Vec<(&'static str, &'static str, Macros)> {
     all.extend((0..5).map(|rule| (UPDATE, "update", vec![("RULE", rule)])));
     for model in models() {
         for training in [true, false] {
-            let pass = Pass { rows: BATCH, training, numbers: Numbers::F32 };
+            let pass = Pass { rows: BATCH, training, numbers: Numbers::F32, adds: false };
             let program = program(&model, pass, FORM);
             let launches = launches(&program, &Plan::new(&program, false)).unwrap().all;
             let kernels = launches.into_iter().map(|planned| planned.launch);

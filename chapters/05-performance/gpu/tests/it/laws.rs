@@ -129,9 +129,13 @@ fn a_batch_is_gathered_on_the_device() {
         assert!(found.iter().map(|label| label.to_bits()).eq(wanted));
     }
     // What is fetched is what it was, whatever runs behind it.
-    let (first, second) = (device.begin(BATCH, Numbers::F32), device.begin(BATCH, Numbers::F32));
+    let begin = |device: &mut Step<_>| {
+        let pass = device.piece(0..BATCH, BATCH, Numbers::F32);
+        device.fetch(pass)
+    };
+    let (first, second) = (begin(&mut device), begin(&mut device));
     device.choose(0, BATCH);
-    let third = device.begin(BATCH, Numbers::F32);
+    let third = begin(&mut device);
     let [first, second, third] = [first, second, third].map(|own| device.device.fetched(own));
     assert!(first == second && first != third && third.len() == 10 * BATCH);
     device.device.check().unwrap();
@@ -143,7 +147,7 @@ fn the_ledger_of_each_step() {
     let names = ["linear", "mlp", "cnn", "tokens", "resnet", "rnn", "transformer"];
     let mut found = String::new();
     for (model, name) in models().into_iter().zip(names) {
-        let pass = Pass { rows: BATCH, training: true, numbers: Numbers::F32 };
+        let pass = Pass { rows: BATCH, training: true, numbers: Numbers::F32, adds: false };
         let program = program(&model, pass, FORM);
         let launches = launches(&program, &Plan::new(&program, false)).unwrap().all;
         let bytes: usize = program.calls.iter().map(Call::bytes).sum();
