@@ -263,7 +263,7 @@
   const { Widget } = globalThis.throughputWidgets;
 
   const MODEL = new URL('../09-language-model/gpt-model.js', document.currentScript.src).href;
-  const NO_MODEL = 'No language model yet: run <code>cargo run -- train --model gpt</code>, then build the book again.';
+  const NO_MODEL = 'No language model of yours yet; below is what the book’s wrote. Run <code>cargo run -- train --model gpt</code>, then build the book again.';
   const TOKENS = 256; // of a text
   const SLICE = 30; // ms of work before the page may do something else
 
@@ -297,6 +297,11 @@
     .controls { align-items: end; justify-content: start; }
     .controls input { width: 9rem; }
     .status { margin: 0; min-height: 1.6em; }
+    /* Until it has written, what was recorded shows below. */
+    :host { display: grid; min-width: 0; }
+    slot { display: block; min-width: 0; order: 1; }
+    :host([wrote]) slot, :host(:not([wrote])) .text { display: none; }
+    @media print { slot { display: block !important; } }
   `;
   const field = (name, label, most, step, value) => `<label>${label}<input class="${name}" type="number" min="0" max="${most}" step="${step}" value="${value}"></label>`;
 
@@ -353,6 +358,7 @@
       this.say('.status', 'The model is being fetched …');
       const model = await load(this.getAttribute('data-model') ?? MODEL);
       if (turn !== this.turn) return; // something else is wanted by now
+      this.toggleAttribute('wrote', Boolean(model));
       if (!model) {
         this.part('.status').innerHTML = NO_MODEL;
         return;

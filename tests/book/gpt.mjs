@@ -106,7 +106,8 @@ export async function gptPrompt({ open, page, axe, rules, shots, fail }) {
   for (const model of [script('globalThis.gptModel = null;'), 'missing.js']) {
     const one = await visit({ viewport: { width: 360, height: 740 } }, model, model !== 'missing.js');
     await one.part('.write').click();
-    await one.says('No language model yet: run cargo run -- train --model gpt, then build the book again.');
+    await one.says('No language model of yours yet; below is what the book’s wrote. Run cargo run -- train --model gpt, then build the book again.');
+    expect(one.where, 'does not show what was recorded', await one.tab.locator('gpt-prompt table').first().isVisible());
     await one.close();
   }
 
@@ -114,7 +115,7 @@ export async function gptPrompt({ open, page, axe, rules, shots, fail }) {
   {
     const one = await visit({}, undefined);
     await one.part('.write').click();
-    await one.says(/^(\d+ tokens.* weights in 8 bits.*|No language model yet: .*)\.$/);
+    await one.says(/^(\d+ tokens.* weights in 8 bits.*|No language model of yours yet; .*)\.$/);
     await one.close();
   }
 
