@@ -24,7 +24,7 @@ use performance::{
     },
 };
 use std::{fs, path::PathBuf};
-use training::EngineKind;
+use training::{EngineKind, Settings};
 
 /// The options of `trace`.
 #[derive(Args)]
@@ -166,7 +166,8 @@ impl Trace {
                 step.arrange(&(0..batch as u32).collect::<Vec<_>>());
                 let line = Timeline::of(&traced, steps, &mut || {
                     step.choose(0, batch);
-                    let scores = step.begin(batch, Numbers::F32);
+                    let pass = step.piece(0..batch, batch, Numbers::F32);
+                    let scores = step.fetch(pass);
                     step.update(1e-3);
                     step.device.fetched(scores);
                     step.device.check()
