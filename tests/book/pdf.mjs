@@ -15,10 +15,9 @@ if (!book || !out || !existsSync(join(book, 'print.html'))) {
   process.exit(2);
 }
 mkdirSync(out, { recursive: true });
-// The pages in their order, as the table of contents has them: print.html has the same, one after the other.
+// Each chapter has a print.html of its own.
 const toc = readFileSync(join(book, 'toc.html'), 'utf8');
-const pages = [...toc.matchAll(/<a [^>]*href="([^"#]+\.html)"/g)].map(([, href]) => href);
-const chapters = [...new Set(pages.map((page) => page.match(/^\d\d-[^/]+/)?.[0]).filter(Boolean))];
+const chapters = [...new Set([...toc.matchAll(/<a [^>]*href="(\d\d-[^/"]+)\//g)].map(([, chapter]) => chapter))];
 if (only && !chapters.includes(only)) {
   console.error(`there is no chapter ${only}, but ${chapters.join(', ')}`);
   process.exit(2);
@@ -30,27 +29,10 @@ const browser = await chromium.launch({
 const tab = await browser.newPage();
 tab.setDefaultTimeout(600_000);
 await tab.addInitScript(() => { window.print = () => {}; });
-for (const chapter of only ? [only] : [null, ...chapters]) {
-  await tab.goto(pathToFileURL(resolve(book, 'print.html')).href, { waitUntil: 'load' });
-  const parts = await tab.evaluate(({ pages, chapter }) => {
-    document.querySelectorAll('details').forEach((fold) => { fold.open = true; });
-    // mdBook puts a break of its own between two pages.
-    const main = document.querySelector('main');
-    const parts = [[]];
-    for (const element of [...main.children]) {
-      if (/break-before/.test(element.getAttribute('style') ?? '')) parts.push([]);
-      parts.at(-1).push(element);
-    }
-    if (chapter && parts.length === pages.length) parts.forEach((part, at) => pages[at].startsWith(`${chapter}/`) || part.forEach((element) => element.remove()));
-    // What begins on a new page is not begun by an empty one.
-    if (parts.length === pages.length && main.firstElementChild.textContent === '') main.firstElementChild.remove();
-    return parts.length;
-  }, { pages, chapter });
-  if (parts !== pages.length) {
-    console.error(`print.html has ${parts} pages, and the table of contents ${pages.length}`);
-    process.exit(1);
-  }
-  const file = join(out, `${chapter ?? 'throughput'}.pdf`);
+for (const chapter of only ? [only] : ['', ...chapters]) {
+  await tab.goto(pathToFileURL(resolve(book, chapter, 'print.html')).href, { waitUntil: 'load' });
+  await tab.evaluate(() => document.querySelectorAll('details').forEach((fold) => { fold.open = true; }));
+  const file = join(out, `${chapter || 'throughput'}.pdf`);
   const footer = '<div style="width: 100%; font-size: 8px; text-align: center"><span class="pageNumber"></span></div>';
   await tab.pdf({ path: file, format: 'A4', margin: { top: '16mm', bottom: '18mm', left: '16mm', right: '16mm' }, displayHeaderFooter: true, headerTemplate: '<span></span>', footerTemplate: footer, printBackground: true, outline: true, tagged: true, timeout: 900_000 });
   console.log(`${file}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);

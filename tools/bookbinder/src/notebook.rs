@@ -26,6 +26,7 @@ mod whole;
 
 pub use cell::{Cell, Kind, Runs, lines};
 pub use format::Notebook;
+pub use load::loads;
 pub use made::joined;
 pub use mine::{MINE, bring};
 pub use pages::from_pages;

@@ -2,10 +2,9 @@
 
 use crate::{
     html,
-    notebook::{Ran, joined},
-    text,
+    notebook::{Kind, Notebook, Ran, joined},
 };
-use anyhow::{Context, Result};
+use anyhow::Result;
 use console::strip_ansi_codes;
 use serde_json::Value;
 use std::{collections::HashMap, fmt::Write as _, path::Path};
@@ -22,17 +21,12 @@ pub struct Recorded {
 /// # Errors
 /// If the file can't be read or is not a notebook.
 pub fn read(file: &Path) -> Result<Recorded> {
-    let text = text::read(file)?;
-    let notebook: Value = serde_json::from_str(&text)
-        .with_context(|| format!("{} is not a notebook", file.display()))?;
-    let mut recorded = Recorded { ran: Ran::of(&notebook), ..Recorded::default() };
-    for cell in notebook["cells"].as_array().into_iter().flatten() {
-        if cell["cell_type"] == "code" {
-            let outputs = cell["outputs"].as_array().cloned().unwrap_or_default();
-            recorded.outputs.insert(joined(&cell["source"]).trim().to_owned(), outputs);
-        }
-    }
-    Ok(recorded)
+    let notebook = Notebook::read(file)?;
+    let outputs = notebook.cells.into_iter().filter_map(|cell| match cell.kind {
+        Kind::Code { outputs, .. } => Some((cell.source.trim().to_owned(), outputs)),
+        Kind::Markdown => None,
+    });
+    Ok(Recorded { outputs: outputs.collect(), ran: notebook.ran })
 }
 
 impl Recorded {

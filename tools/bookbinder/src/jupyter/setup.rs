@@ -4,9 +4,13 @@ use super::{
     folder::{Jupyter, KERNEL, SET_UP},
     run::Event,
 };
-use crate::notebook::{Kind, Notebook, of_the_pages};
+use crate::{
+    manifest::chapter_crates,
+    notebook::{Cell, Kind, Notebook, loads},
+};
 use anyhow::{Context, Result, bail};
 use lab::{out::warn, progress::Progress};
+use serde_json::json;
 use std::{fs, time::Instant};
 
 impl Jupyter {
@@ -36,46 +40,25 @@ impl Jupyter {
         self.warm_up()
     }
 
-    /// Starts the kernel with what each notebook loads, so that a reader's first cell does not have to
-    /// compile it. Each on its own: what a crate is compiled with depends on what else is loaded.
+    /// Starts the kernel with all that notebooks load, so that a reader's first cell does not have to compile it.
     fn warm_up(&self) -> Result<()> {
-        let mut tests = Vec::new();
-        for (_, file) in of_the_pages(&self.root) {
-            let notebook = Notebook::read(&file)?;
-            let code = notebook.code_cells().flat_map(|cell| cell.source.lines());
-            tests
-                .push(code.filter(|line| line.starts_with(":dep ")).collect::<Vec<_>>().join("\n"));
-        }
-        if tests.is_empty() {
-            tests.push(String::new());
-        }
-        tests.sort();
-        tests.dedup();
         let began = Instant::now();
-        for loads in tests {
-            let mut test = Notebook::default();
-            test.push_code(&loads);
-            test.push_code("println!(\"{}\", 6 * 7);");
-            let wait = Progress::spinner("Rust kernel's first start");
-            let run = self.run(&test, "the kernel's test", |event| {
-                if let Event::Compiling(krate) = event {
-                    wait.note(&format!("compiling {krate}"));
-                }
-            });
-            let run = run?;
-            wait.finish();
-            let answered = run.notebook.code_cells().any(|cell| match &cell.kind {
-                Kind::Code { outputs, .. } => {
-                    outputs.iter().any(|output| output.to_string().contains("42"))
-                }
-                Kind::Markdown => false,
-            });
-            if !answered {
-                bail!(
-                    "the Rust kernel starts, but does not reply; delete {} and run `{SET_UP}` again",
-                    self.folder.display()
-                );
+        let mut test = Notebook::default();
+        test.push_code(&loads(&chapter_crates(&self.root)?));
+        test.push_code("println!(\"{}\", 6 * 7);");
+        let wait = Progress::spinner("Rust kernel's first start");
+        let run = self.run(&test, "the kernel's test", |event| {
+            if let Event::Compiling(krate) = event {
+                wait.note(&format!("compiling {krate}"));
             }
+        })?;
+        wait.finish();
+        let printed = |cell: &Cell| matches!(&cell.kind, Kind::Code { outputs, .. } if json!(outputs).to_string().contains("42"));
+        if !run.notebook.code_cells().any(printed) {
+            bail!(
+                "the Rust kernel starts, but does not reply; delete {} and run `{SET_UP}` again",
+                self.folder.display()
+            );
         }
         warn(format!(
             "Rust kernel: it replies, and what the notebooks load is compiled ({} s)",

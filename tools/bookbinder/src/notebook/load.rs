@@ -6,14 +6,18 @@ use super::{
 };
 use crate::manifest::ChapterCrate;
 
+/// The lines by which the kernel loads these crates.
+pub fn loads<'c>(crates: impl IntoIterator<Item = &'c ChapterCrate>) -> String {
+    crates.into_iter().flat_map(|krate| [":dep ../chapters/", &krate.folder, "\n"]).collect()
+}
+
 /// Puts a cell before the first code cell that loads those of the course's crates that the cells name, if there are any. It
 /// also keeps a value: what the kernel compiles for the first one is then part of the one wait.
 pub(super) fn put_first(notebook: &mut Notebook, crates: &[ChapterCrate], name: &str) {
     let used = |krate: &&ChapterCrate| {
         notebook.code_cells().any(|cell| names_crate(&cell.source, &krate.name))
     };
-    let load = |krate: &ChapterCrate| format!(":dep ../chapters/{}\n", krate.folder);
-    let loads: String = crates.iter().filter(used).map(load).collect();
+    let loads = loads(crates.iter().filter(used));
     if loads.is_empty() {
         return;
     }
