@@ -80,7 +80,7 @@ fn update(rule: Rule, decay: f32) -> impl Fn(Update) + Send + Sync {
             Rule::RmsProp => optimizer::rmsprop(rate, p, m, g),
             Rule::Adam | Rule::AdamW => {
                 adam(Update { step, rate, clip, first, p, means: [m, v], g });
-            },
+            }
         }
     }
 }

@@ -27,7 +27,9 @@ pub fn record(cx: &mut Recorder, scores: Tensor, labels: Tensor) -> [Tensor; 2] 
             let (highest, sum) = lab::wide!(|| {
                 let highest = largest(scores);
                 let sum = replace_and_sum(gradient, |score| exp(score - highest));
-                gradient.iter_mut().for_each(|power| *power *= share / sum);
+                for power in &mut *gradient {
+                    *power *= share / sum;
+                }
                 (highest, sum)
             });
             sums[0] += sum.ln() - (scores[label] - highest);
