@@ -33,6 +33,9 @@ pub struct Gpt {
     /// Compute each batch in N pieces, whose gradients add up: the memory of one, and the same step
     #[arg(long, value_name = "N")]
     accumulate: Option<usize>,
+    /// Learn the files of a folder of yours, code or other text, in the place of the crates
+    #[arg(long, value_name = "FOLDER")]
+    text: Option<PathBuf>,
     /// Tokens that the model sees at once [default: 128 for tiny, 256 for others]
     #[arg(long, value_name = "N")]
     context: Option<usize>,
@@ -47,6 +50,7 @@ impl Gpt {
             ("--tokens", self.tokens.is_some()),
             ("--accumulate", self.accumulate.is_some()),
             ("--context", self.context.is_some()),
+            ("--text", self.text.is_some()),
         ];
         given.iter().find(|(_, given)| *given).map(|(name, _)| *name)
     }
@@ -87,6 +91,7 @@ impl Gpt {
             settings,
             amount,
             root: Corpus::root(),
+            text: self.text.clone().map(std::path::absolute).transpose()?,
             folder,
             resume: train.resume,
             threads: 0,

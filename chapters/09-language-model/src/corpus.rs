@@ -83,11 +83,47 @@ impl Corpus {
         Ok(Self { note: Some(note), ..Self::of(folder::workspace(root)?)? })
     }
 
+    /// The text of somebody's own folder: code in any language, or anything else that people wrote.
+    ///
+    /// # Errors
+    /// If a file can't be read, or none is left.
+    pub fn own(folder: &Path) -> Result<Self> {
+        let own = |package: &Package, text: &[u8]| keep::left_out_of_own(&package.licence, text);
+        let corpus = Self::by(folder::own(folder)?, own);
+        if corpus.training.is_empty() {
+            let why = corpus.left_out.iter().map(|(why, found)| format!("{} ({why})", found.files));
+            let why: Vec<String> = why.collect();
+            let left = if why.is_empty() {
+                "it has no files".to_owned()
+            } else {
+                format!("all files are left out: {}", why.join(", "))
+            };
+            return Err(Error::Config(format!(
+                "there is no text in {}: {left}; give a folder of text files, whose licence allows to learn from them",
+                folder.display()
+            )));
+        }
+        Ok(corpus)
+    }
+
     /// The corpus of these crates: filtered, split, and without near-duplicates.
     ///
     /// # Errors
     /// If no file is left.
-    pub fn of(mut crates: Vec<Unsorted>) -> Result<Self> {
+    pub fn of(crates: Vec<Unsorted>) -> Result<Self> {
+        let rule = |of: &Package, text: &[u8]| keep::left_out(&of.name, &of.licence, text);
+        let corpus = Self::by(crates, rule);
+        if corpus.training.is_empty() {
+            return Err(Error::Config(
+                "there is no Rust source to learn from; give the folder of this course's workspace"
+                    .to_owned(),
+            ));
+        }
+        Ok(corpus)
+    }
+
+    /// [`Corpus::of`] by this rule.
+    fn by(mut crates: Vec<Unsorted>, rule: impl Fn(&Package, &[u8]) -> Option<Reason>) -> Self {
         crates.sort_by(|(a, _), (b, _)| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
         let mut left_out = BTreeMap::<Reason, Files>::new();
         let mut leave_out = |why: Reason, bytes: usize| {
@@ -99,7 +135,7 @@ impl Corpus {
             files.sort();
             files.dedup_by(|a, b| a.0 == b.0);
             files.retain(|(_, text)| {
-                let why = keep::left_out(&package.name, &package.licence, text);
+                let why = rule(package, text);
                 why.inspect(|&why| leave_out(why, text.len())).is_none()
             });
             package.bytes = files.iter().map(|(_, text)| text.len() as u64).sum();
@@ -132,12 +168,6 @@ impl Corpus {
                 kept
             });
         }
-        if training.is_empty() {
-            return Err(Error::Config(
-                "there is no Rust source to learn from; give the folder of this course's workspace"
-                    .to_owned(),
-            ));
-        }
         for package in &mut packages {
             let sources = if package.validation { &validation } else { &training };
             let of = |s: &&Source| s.krate == package.name && s.version == package.version;
@@ -146,7 +176,7 @@ impl Corpus {
         }
         packages.retain(|package| package.files > 0);
         let sha256 = digest(training.iter().chain(&validation));
-        Ok(Self { training, validation, crates: packages, sha256, note: None, left_out })
+        Self { training, validation, crates: packages, sha256, note: None, left_out }
     }
 
     /// The bytes of the text to learn from, and of the text to be tested on.

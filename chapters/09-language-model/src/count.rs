@@ -104,6 +104,9 @@ pub fn six_n_d(parameters: u64, tokens: f64) -> f64 {
     6.0 * parameters as f64 * tokens
 }
 
+/// Rows that have a sum of a scale's derivatives of their own.
+const PART: u64 = 32;
+
 /// Bytes of a training in f32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bytes {
@@ -120,7 +123,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Those of a step on `batch` sequences of `tokens`.
+    /// Those of a step on `batch` sequences of `tokens` at once that keeps nothing which follows from what is kept.
     pub fn of(config: &Config, batch: usize, tokens: usize) -> Self {
         let Sizes { vocabulary, width, heads, layers, hidden } = config.map(|size| size as u64);
         let rows = (batch * tokens) as u64;
@@ -129,7 +132,7 @@ impl Bytes {
         // What the last layer returns, the derivatives on their way, and a loss.
         let between = 2 * width + 1;
         let of_group = (sequences(tokens).min(batch) * tokens) as u64;
-        let parts = of_group.div_ceil(32) * width;
+        let parts = of_group.div_ceil(PART) * width;
         let parameters = 4 * Parameters::of(config).all();
         Self {
             parameters,

@@ -36,12 +36,12 @@ pub(crate) fn sequences(tokens: usize) -> usize {
     (PIECE / tokens).max(1)
 }
 
-// ANCHOR: operations
 /// A transformer's operations on sequences of `tokens`, and what they learn.
 pub fn operations(config: &Config, tokens: usize) -> Operations {
     let Config { vocabulary, width, heads, layers, hidden, .. } = *config;
     let shape = Shape { tokens, heads, size: config.head() };
     Operations::new(0, 1, |p| {
+        // ANCHOR: operations
         let embedding = Embedding::new(p, "embedding", [vocabulary, width]);
         let table = embedding.table;
         let mut ops: Vec<Box<dyn Op>> = vec![Box::new(embedding)];
@@ -62,9 +62,9 @@ pub fn operations(config: &Config, tokens: usize) -> Operations {
         ops.push(Box::new(RmsNorm::new(p, "norm", width)));
         ops.push(Box::new(Linear::tied("scores", table)));
         ops
+        // ANCHOR_END: operations
     })
 }
-// ANCHOR_END: operations
 
 /// Threads, 0 for all.
 fn threads_of(threads: usize) -> usize {
@@ -90,8 +90,8 @@ pub struct Transformer {
 }
 
 impl Transformer {
-    /// A model that learns from `sequences` of `tokens` at a time, or fewer if these are enough, on so many threads (0 for
-    /// all). What is multiplied with weights and with derivatives are `numbers`; attention's own products are of f32.
+    /// A model that learns by a rule from up to `most` sequences of `tokens` at a time, on so many threads (0 for all). Of
+    /// these numbers is what is multiplied with weights and with derivatives; attention's own products are of f32.
     ///
     /// # Errors
     /// As [`Config::check`]; [`Error::Length`] if the sequences are longer than the model's context.
@@ -125,13 +125,14 @@ impl Transformer {
     ///
     /// # Errors
     /// [`Error::Count`] or [`Error::Token`] if they do not fit each other or the model.
-    // ANCHOR: gradient
     pub fn gradient(&mut self, tokens: &[u32], targets: &[u32], all: usize) -> Result<f64> {
         count("targets", targets.len(), tokens.len())?;
         self.config.check_tokens(tokens)?;
         self.config.check_tokens(targets)?;
+        // ANCHOR: gradient
         let (mut done, mut loss) = (0, 0.0);
-        for (tokens, targets) in tokens.chunks(self.piece).zip(targets.chunks(self.piece)) {
+        let pieces = tokens.chunks(self.piece).zip(targets.chunks(self.piece));
+        for (tokens, targets) in pieces {
             let (images, labels) = self.step.batch(tokens.len());
             whole_mut(images).copy_from_slice(tokens);
             labels.copy_from_slice(targets);
@@ -141,8 +142,8 @@ impl Transformer {
             loss += f64::from(sum) / all as f64;
         }
         Ok(loss)
+        // ANCHOR_END: gradient
     }
-    // ANCHOR_END: gradient
 
     /// Bytes of what lies between parameters and gradient, as far as there were steps.
     pub fn bytes(&self) -> usize {
@@ -176,7 +177,9 @@ impl Reader {
         let (mut cpu, mut file) = (Cpu::new(threads_of(threads)), &model.parameters[..]);
         cpu.allocate(Place::Params, operations.params.words());
         let all = operations.params.all(Place::Params);
-        tensors.iter().for_each(|named| named.from_file(&mut file, cpu.slice_mut(all)));
+        for named in tensors {
+            named.from_file(&mut file, cpu.slice_mut(all));
+        }
         cpu.allocate(Place::State, engine::state::tensor().words());
         let (config, piece) = (model.config, sequences(tokens) * tokens);
         Ok(Self { operations, config, cpu, programs: HashMap::new(), piece })
@@ -197,7 +200,9 @@ impl Reader {
         for (tokens, targets) in tokens.chunks(*piece).zip(targets.chunks(*piece)) {
             let rows = tokens.len();
             let both = [Place::Input, Place::Labels];
-            both.into_iter().for_each(|place| cpu.allocate(place, rows));
+            for place in both {
+                cpu.allocate(place, rows);
+            }
             let of = both.map(|place| Tensor::new(place, 0, rows, 1));
             let [images, labels] = cpu.slices_mut(of).map(whole_mut);
             images.copy_from_slice(tokens);

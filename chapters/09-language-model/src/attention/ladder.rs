@@ -20,8 +20,9 @@ pub struct Tiled {
 impl Attention for Tiled {
     fn forward(&mut self, out: &mut [f32], head: Head) -> Result<()> {
         self.log.resize(head.tokens(), 0.0);
-        self.space.resize(tiled::FORWARD_SPACE.max(self.space.len()), 0.0);
-        tiled::forward(out, &mut self.log, head, &mut self.space[..tiled::FORWARD_SPACE])
+        self.space.resize(tiled::space(head.size), 0.0);
+        tiled::forward(out, &mut self.log, head, &mut self.space);
+        Ok(())
     }
 
     fn backward(
@@ -30,8 +31,8 @@ impl Attention for Tiled {
         (dout, out): (&[f32], &[f32]),
         head: Head,
     ) -> Result<()> {
-        self.space.resize(tiled::backward_space(head.tokens()), 0.0);
-        tiled::backward(d, (dout, out, &self.log), head, &mut self.space)
+        tiled::backward(d, (dout, out, &self.log), head, &mut self.space);
+        Ok(())
     }
 
     fn bytes(&self) -> usize {
@@ -61,12 +62,12 @@ impl Rung {
         }
     }
 
-    /// Bytes that forward and backward need for a head of so many tokens.
-    pub fn bytes(self, tokens: usize) -> usize {
+    /// Bytes that forward and backward need for a head of so many tokens of so many values.
+    pub fn bytes(self, tokens: usize, size: usize) -> usize {
         match self {
             Self::Naive => 4 * 3 * tokens * tokens,
             Self::Fused => 4 * 2 * tokens * tokens,
-            Self::Tiled => 4 * (tiled::backward_space(tokens) + tokens),
+            Self::Tiled => 4 * (tiled::space(size) + tokens),
         }
     }
 }

@@ -55,20 +55,37 @@ const SIGNS: [&str; 7] = [
     "file was generated",
 ];
 
+/// A file's text, or why it has none.
+///
+/// # Errors
+/// [`Reason::Empty`] or [`Reason::NotText`].
+pub fn text(bytes: &[u8]) -> Result<&str, Reason> {
+    if bytes.trim_ascii().is_empty() {
+        return Err(Reason::Empty);
+    }
+    match str::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => Ok(text),
+        _ => Err(Reason::NotText),
+    }
+}
+
+/// Why a file of somebody's own is left out, if it is: of these rules the licence's and that it is text. Books have long
+/// lines, and large files.
+pub fn left_out_of_own(licence: &str, bytes: &[u8]) -> Option<Reason> {
+    if is_permissive(licence) { text(bytes).err() } else { Some(Reason::Licence) }
+}
+
 /// The first rule by which a file is left out, if there is one.
-pub fn left_out(krate: &str, licence: &str, text: &[u8]) -> Option<Reason> {
+pub fn left_out(krate: &str, licence: &str, bytes: &[u8]) -> Option<Reason> {
     if !is_permissive(licence) {
         return Some(Reason::Licence);
     }
     if krate.ends_with("-sys") || krate == "libc" {
         return Some(Reason::Bindings);
     }
-    if text.trim_ascii().is_empty() {
-        return Some(Reason::Empty);
-    }
-    let text = match str::from_utf8(text) {
-        Ok(text) if !text.contains('\0') => text,
-        _ => return Some(Reason::NotText),
+    let text = match text(bytes) {
+        Ok(text) => text,
+        Err(why) => return Some(why),
     };
     if text.len() > LONGEST_FILE {
         return Some(Reason::Large);

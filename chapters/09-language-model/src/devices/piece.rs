@@ -151,7 +151,7 @@ impl Piece {
         let normed = self.normed(&x, &block.norm1);
         let qkv = self.times(&normed, &block.qkv, 3 * own)?; // own columns
         let mut attended = vec![0.0; rows * own];
-        attention::forward(&mut attended, &mut log, &qkv, at)?;
+        attention::forward(&mut attended, &mut log, &qkv, at);
         let mut middle = self.times(&attended, &block.out, width)?; // own rows
         comm.all_reduce(&mut middle)?; // over all heads
         add(&mut middle, &x);
@@ -244,7 +244,7 @@ impl Piece {
         let dout = self.back(d, &block.out, width)?;
         self.learn(&block.out, &attended, d, width)?;
         let known = (&dout[..], &attended[..], &log[..]);
-        attention::backward(&mut qkv, known, (&self.rotary, shape))?;
+        attention::backward(&mut qkv, known, (&self.rotary, shape));
         let normed = self.normed(&x, &block.norm1);
         self.learn(&block.qkv, &normed, &qkv, 3 * own)?;
         let mut dnormed = self.back(&qkv, &block.qkv, 3 * own)?;

@@ -4,7 +4,6 @@
 //! the way, and attend in tiles ([`crate::attention::tiled`]): what is worked on lies together and fits a second-level cache.
 
 use crate::{
-    Result,
     attention::{causal::Head, tiled},
     layers::rotary::Rotary,
 };
@@ -83,36 +82,30 @@ impl Shape {
     }
 
     /// The results of heads, and the logarithms for the backward pass.
-    fn attend(&self, out: &mut [f32], log: &mut [f32], heads: &[f32]) -> Result<()> {
-        let to = out.chunks_exact_mut(self.values()).zip(log.chunks_exact_mut(self.tokens));
-        scratch(tiled::FORWARD_SPACE, |space| {
-            for (head, (out, log)) in heads.chunks_exact(QKV * self.values()).zip(to) {
-                tiled::forward(out, log, self.head(head), space)?;
+    fn attend(&self, out: &mut [f32], log: &mut [f32], heads: &[f32]) {
+        let (values, logs) = (self.values(), log.chunks_exact_mut(self.tokens));
+        let to = out.chunks_exact_mut(values).zip(logs);
+        scratch(tiled::space(self.size), |space| {
+            for (head, (out, log)) in heads.chunks_exact(QKV * values).zip(to) {
+                tiled::forward(out, log, self.head(head), space);
             }
-            Ok(())
-        })
+        });
     }
     // ANCHOR_END: forward
 
     /// The derivatives of heads, from those of their results; `out` and `log` are what [`Shape::attend`] left.
-    fn attend_backward(
-        &self,
-        d: &mut [f32],
-        heads: &[f32],
-        [dout, out, log]: [&[f32]; 3],
-    ) -> Result<()> {
+    fn attend_backward(&self, d: &mut [f32], heads: &[f32], [dout, out, log]: [&[f32]; 3]) {
         let values = self.values();
         let left = dout.chunks_exact(values).zip(out.chunks_exact(values));
         let left = left.zip(log.chunks_exact(self.tokens));
         let heads = heads.chunks_exact(QKV * values).zip(d.chunks_exact_mut(QKV * values));
-        scratch(tiled::backward_space(self.tokens), |space| {
+        scratch(tiled::space(self.size), |space| {
             for ((head, d), ((dout, out), log)) in heads.zip(left) {
                 let (dq, rest) = d.split_at_mut(values);
                 let (dk, dv) = rest.split_at_mut(values);
-                tiled::backward([dq, dk, dv], (dout, out, log), self.head(head), space)?;
+                tiled::backward([dq, dk, dv], (dout, out, log), self.head(head), space);
             }
-            Ok(())
-        })
+        });
     }
 
     /// Puts rows together out of heads' derivatives and turns those of queries and keys back.
@@ -132,32 +125,20 @@ impl Shape {
 
 /// The results, [rows, heads·size], and the logarithms for the backward pass, [sequences, heads, tokens], from rows of
 /// queries, keys and values.
-///
-/// # Errors
-/// [`crate::Error::Product`] if the lengths do not fit the shape.
-pub fn forward(
-    out: &mut [f32],
-    log: &mut [f32],
-    qkv: &[f32],
-    (rotary, shape): (&Rotary, Shape),
-) -> Result<()> {
+pub fn forward(out: &mut [f32], log: &mut [f32], qkv: &[f32], (rotary, shape): (&Rotary, Shape)) {
     let (mut heads, mut mixed) = (vec![0.0; qkv.len()], vec![0.0; out.len()]);
     shape.turned(&mut heads, qkv, 0, rotary);
-    shape.attend(&mut mixed, log, &heads)?;
+    shape.attend(&mut mixed, log, &heads);
     shape.join(out, &mixed, 0, RESULTS);
-    Ok(())
 }
 
 /// The rows of queries, keys and values become their own derivatives, from those of the results. `out` and `log` are what
 /// [`forward`] left.
-///
-/// # Errors
-/// [`crate::Error::Product`] if the lengths do not fit the shape.
 pub fn backward(
     qkv: &mut [f32],
     (dout, out, log): (&[f32], &[f32], &[f32]),
     (rotary, shape): (&Rotary, Shape),
-) -> Result<()> {
+) {
     let (mut heads, mut d) = (vec![0.0; qkv.len()], vec![0.0; qkv.len()]);
     shape.turned(&mut heads, qkv, 0, rotary);
     let [dout, out] = [dout, out].map(|rows| {
@@ -165,9 +146,8 @@ pub fn backward(
         shape.split(&mut own, rows, 0, RESULTS);
         own
     });
-    shape.attend_backward(&mut d, &heads, [&dout, &out, log])?;
+    shape.attend_backward(&mut d, &heads, [&dout, &out, log]);
     shape.turned_back(qkv, &d, 0, rotary);
-    Ok(())
 }
 
 /// From rows of queries, keys and values to rows of results.
@@ -176,9 +156,6 @@ pub struct CausalAttention {
     shape: Shape,
     rotary: Arc<Rotary>,
 }
-
-/// Why attention fails in no program.
-const FITS: &str = "the shape's lengths fit each other";
 
 impl CausalAttention {
     /// Of this shape.
@@ -206,7 +183,7 @@ impl Op for CausalAttention {
         .costs(6 * qkv.words() / QKV);
         let writes = [out, log].map(Tensor::by_rows);
         cx.rows("attend", units, [qkv.by_rows()], writes, move |_, [qkv], [out, log]| {
-            shape.attend(out, log, qkv).expect(FITS);
+            shape.attend(out, log, qkv);
         })
         .costs(flops);
         let y = cx.tensor(rows, shape.width());
@@ -220,7 +197,7 @@ impl Op for CausalAttention {
             });
             let reads = [qkv, dout, out, log].map(Tensor::by_rows);
             cx.rows("attend", units, reads, [d.by_rows()], move |_, [qkv, rest @ ..], [d]| {
-                shape.attend_backward(d, qkv, rest).expect(FITS);
+                shape.attend_backward(d, qkv, rest);
             })
             .costs(5 * flops / 2);
             cx.rows("turn", rows, [d.whole()], [dx.by_rows()], move |first, [d], [dx]| {

@@ -75,12 +75,12 @@ impl RmsNorm {
     }
 }
 
-// ANCHOR: op
 impl Op for RmsNorm {
     fn name(&self) -> &str {
         &self.name
     }
 
+    // ANCHOR: op
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
         let (scale, y) = (self.scale, cx.like(x));
         let (rows, reads) = (x.rows, [x.by_rows(), scale.whole()]);
@@ -90,8 +90,8 @@ impl Op for RmsNorm {
         .costs(4 * x.words());
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let parts = cx.tensor(blocks_of(rows), scale.cols);
-            let (dx, reads) = (cx.like(x), [x, dy].map(Tensor::by_rows));
-            let reads = [reads[0], reads[1], scale.whole()];
+            let dx = cx.like(x);
+            let reads = [x.by_rows(), dy.by_rows(), scale.whole()];
             let to = [dx.by_rows(), parts.part()];
             cx.rows("norm", rows, reads, to, |_, [x, dy, w], [dx, dw]| {
                 dx.fill(0.0);
@@ -104,5 +104,5 @@ impl Op for RmsNorm {
         };
         (y, Box::new(backward))
     }
+    // ANCHOR_END: op
 }
-// ANCHOR_END: op

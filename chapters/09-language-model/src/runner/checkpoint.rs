@@ -13,7 +13,7 @@ use lab::run::{
     write_whole,
 };
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a run has reached at a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +46,9 @@ pub struct Log {
     pub journal: Journal,
     /// Why its text is not that of the crates, where it is not.
     pub note: Option<String>,
+    /// The folder of its text, where it is not that of the crates.
+    #[serde(default)]
+    pub folder: Option<PathBuf>,
     /// The merges of its tokenizer.
     pub merges: Vec<Pair>,
     /// Its points.
@@ -64,6 +67,7 @@ impl Log {
         Self {
             journal: Journal::new(text.identity()),
             note: text.note.clone(),
+            folder: text.folder.clone(),
             merges: text.tokenizer.merges().to_vec(),
             points: Vec::new(),
             losses: (0.0, 0),
@@ -115,6 +119,11 @@ impl Checkpoint {
         })?)
     }
 
+    /// The folder of the run's text, where it is not that of the crates.
+    pub fn folder(&self) -> Option<&Path> {
+        self.header.log.folder.as_deref()
+    }
+
     /// What makes the run's tokens.
     ///
     /// # Errors
@@ -131,6 +140,7 @@ impl Checkpoint {
         let Header { config, settings, step, log } = self.header;
         if let Some(difference) = log.journal.identity.difference(&text.identity()) {
             let way = match (&log.note, &text.note) {
+                _ if log.folder.is_some() => "put the folder's files back as they were".to_owned(),
                 (None, Some(now)) => format!(
                     "{now}, and the run learned from the crates; go on with it where `cargo` is found, as by cargo run"
                 ),

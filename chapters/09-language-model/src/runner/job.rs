@@ -12,6 +12,7 @@ use crate::{
         text::Text,
     },
     train::{Backend, Flow, Reporter as _, Settings, Trainer, run},
+    transformer::sequences,
 };
 use cpu_gpu::gpu::{Gpu, open};
 use lab::{
@@ -47,6 +48,8 @@ pub struct Job {
     pub amount: Amount,
     /// The workspace whose crates are the text.
     pub root: PathBuf,
+    /// The folder of somebody's own files that are the text in the place of these; a run that goes on has its checkpoint's.
+    pub text: Option<PathBuf>,
     /// The run's folder.
     pub folder: PathBuf,
     /// Whether it goes on from the folder's checkpoint; sizes, settings and amount are the checkpoint's then.
@@ -99,7 +102,12 @@ pub fn train(job: &Job, shown: bool, stop: &mut dyn FnMut() -> bool) -> Result<O
     let saved = job.resume.then(|| Checkpoint::load(held.path())).transpose()?;
     let progress = if shown { Progress::spinner("text") } else { Progress::hidden() };
     let tokenizer = saved.as_ref().map(Checkpoint::tokenizer).transpose()?;
-    let text = Text::find(&job.root, tokenizer, job.config.vocabulary)?;
+    let own = saved.as_ref().map_or(job.text.as_deref(), Checkpoint::folder);
+    let vocabulary = job.config.vocabulary;
+    let text = match own {
+        Some(folder) => Text::own(folder, tokenizer, vocabulary)?,
+        None => Text::find(&job.root, tokenizer, vocabulary)?,
+    };
     progress.finish();
     train_on(job, held, saved, &text, gpu.as_deref(), shown, stop)
 }
@@ -244,7 +252,8 @@ fn check(job: &Job) -> Result<()> {
         )),
         Amount::Tokens(0) => Err(Error::Config("no tokens; a run takes 1 or more".to_owned())),
         _ => {
-            let bytes = Bytes::of(&job.config, batch / pieces, length).all();
+            let most = if job.device.is_none() { sequences(length) } else { batch };
+            let bytes = Bytes::of(&job.config, (batch / pieces).min(most), length).all();
             let needed = || lab::Unit::Bytes.format(bytes as f64);
             let short = || {
                 Error::Config(format!(

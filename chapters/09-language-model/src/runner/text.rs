@@ -1,9 +1,9 @@
 //! The corpus as tokens: a stream to learn from and a stream to be tested on.
 
-use crate::{Result, Tokenizer, corpus::Corpus};
+use crate::{Result, Tokenizer, corpus::Corpus, count::TOKENS_PER_PARAMETER};
 use lab::run::Identity;
 use sha2::{Digest, Sha256};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Both streams, and where they are from.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct Text {
     pub about: String,
     /// Why the text is not that of the crates, where it is not.
     pub note: Option<String>,
+    /// The folder whose files it is made of, where it is not that of the crates.
+    pub folder: Option<PathBuf>,
 }
 
 impl Text {
@@ -30,6 +32,25 @@ impl Text {
     /// As [`Corpus::find`] and [`Tokenizer::train`].
     pub fn find(root: &Path, tokenizer: Option<Tokenizer>, vocabulary: usize) -> Result<Self> {
         Self::of(&Corpus::find(root)?, tokenizer, vocabulary)
+    }
+
+    /// The text of somebody's own folder. Its note says what so much is enough for.
+    ///
+    /// # Errors
+    /// As [`Corpus::own`] and [`Tokenizer::train`].
+    pub fn own(folder: &Path, tokenizer: Option<Tokenizer>, vocabulary: usize) -> Result<Self> {
+        let text = Self::of(&Corpus::own(folder)?, tokenizer, vocabulary)?;
+        let tokens = text.training.len();
+        let enough = tokens as f64 / TOKENS_PER_PARAMETER;
+        let size = if enough < 1e6 { (enough / 1e3, "k") } else { (enough / 1e6, "M") };
+        let note = format!(
+            "the text is that of {}: its {tokens} tokens are enough for {:.0}{} parameters (at {TOKENS_PER_PARAMETER:.0} tokens for each); \
+             a larger model learns some of it by heart",
+            folder.display(),
+            size.0.ceil(),
+            size.1
+        );
+        Ok(Self { note: Some(note), folder: Some(folder.to_owned()), ..text })
     }
 
     /// The same, of a corpus.
@@ -52,10 +73,9 @@ impl Text {
             (tokenizer.stream(&corpus.validation), tested as usize, "other crates")
         };
         let learned = if of == "its end" { learned.saturating_sub(tested as u64) } else { learned };
-        let crates = corpus.crates.len();
         let about = format!(
-            "{crates} {}: {:.1} MB to learn from, {:.1} MB of {of} to be tested on; {} tokens and {}",
-            if crates == 1 { "crate" } else { "crates" },
+            "{} files: {:.1} MB to learn from, {:.1} MB of {of} to be tested on; {} tokens and {}",
+            corpus.crates.iter().map(|of| of.files).sum::<usize>(),
             learned as f64 / 1e6,
             tested as f64 / 1e6,
             training.len(),
@@ -68,6 +88,7 @@ impl Text {
             validation,
             about,
             note: corpus.note.clone(),
+            folder: None,
         })
     }
 

@@ -103,10 +103,12 @@ impl Trainer {
     // ANCHOR: step
     pub fn step(&mut self, stream: &[u32]) -> Result<Step> {
         let Settings { length, seed, .. } = self.settings;
-        batches::draw(stream, (seed, self.step), length, &mut self.tokens, &mut self.targets)?;
+        let (tokens, targets) = (&mut self.tokens, &mut self.targets);
+        batches::draw(stream, (seed, self.step), length, tokens, targets)?;
         let transformer = &mut self.transformer;
-        let loss = transformer.gradient(&self.tokens, &self.targets, self.tokens.len())?;
-        let (step, clip) = close(&self.settings, self.step, loss, transformer.step.norm())?;
+        let loss = transformer.gradient(tokens, targets, tokens.len())?;
+        let norm = transformer.step.norm();
+        let (step, clip) = close(&self.settings, self.step, loss, norm)?;
         transformer.step.set_clip(clip);
         transformer.step.update(step.lr as f32);
         self.step = step.step;

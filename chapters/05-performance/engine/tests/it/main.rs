@@ -1,5 +1,7 @@
 //! Laws of the engine.
 
+#![allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers")]
+
 mod batch_norm;
 mod definition;
 mod direct;

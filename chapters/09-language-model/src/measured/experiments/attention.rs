@@ -57,7 +57,7 @@ fn run(r: &mut Recorder) -> Result<()> {
             let name = rung.name();
             r.record(SECONDS.at(list).with("rung", name), results.samples(name)?);
             r.record(RATIO.at(list).with("rung", name), results.ratio(name, Rung::Tiled.name())?);
-            r.one(BYTES.at(list).with("rung", name), rung.bytes(tokens) as f64);
+            r.one(BYTES.at(list).with("rung", name), rung.bytes(tokens, HEAD) as f64);
         }
     }
     Ok(())

@@ -35,7 +35,7 @@ impl Case {
             let d = [&mut dq[..], &mut dk[..], &mut dv[..]];
             attention.backward(d, (&self.of[3], &out), self.head()).unwrap();
         }
-        assert_eq!(attention.bytes(), rung.bytes(self.head().tokens()), "{rung:?}");
+        assert_eq!(attention.bytes(), rung.bytes(self.head().tokens(), self.size), "{rung:?}");
         [out, dq, dk, dv]
     }
 }
@@ -114,6 +114,6 @@ fn scores_of_any_size_leave_numbers() {
 
 #[test]
 fn tiles_need_memory_that_grows_with_the_tokens() {
-    let grows = |rung: Rung| rung.bytes(1 << 16) as f64 / rung.bytes(1 << 15) as f64;
+    let grows = |rung: Rung| rung.bytes(1 << 16, 32) as f64 / rung.bytes(1 << 15, 32) as f64;
     assert!(grows(Rung::Naive) > 3.99 && grows(Rung::Fused) > 3.99 && grows(Rung::Tiled) < 2.0);
 }

@@ -1,4 +1,8 @@
-use language_model::corpus::folder::{files, workspace};
+use language_model::corpus::{
+    Corpus,
+    folder::{files, workspace},
+    keep::Reason,
+};
 
 #[test]
 fn files_of_a_workspace_belong_to_their_packages() {
@@ -27,4 +31,37 @@ fn files_of_a_workspace_belong_to_their_packages() {
         ]
     );
     assert!(files(&root.path().join("nowhere")).unwrap_err().to_string().contains("nowhere"));
+}
+
+#[test]
+fn somebodys_own_folder_is_what_is_text_and_may_be_learned() {
+    let root = tempfile::tempdir().unwrap();
+    let theirs = "[package]\nname = \"theirs\"\nlicense = \"GPL-3.0-only\"\n";
+    let long = "A book has long lines. ".repeat(20_000);
+    for (path, text) in [
+        ("notes.md", "# Notes\nof my own\n"),
+        ("book.txt", &long),
+        ("code/a.py", "print('a')\n"),
+        ("photo.jpg", "\u{0}\u{1}"),
+        ("theirs/Cargo.toml", theirs),
+        ("theirs/src/lib.rs", "//! Not mine.\n"),
+        (".git/config", "no"),
+    ] {
+        lab::testing::put(root.path(), path, text);
+    }
+    let corpus = Corpus::own(root.path()).unwrap();
+    let paths: Vec<&str> = corpus.training.iter().map(|source| source.path.as_str()).collect();
+    assert_eq!(paths, ["book.txt", "code/a.py", "notes.md"]);
+    let left_out = |why| corpus.left_out.get(&why).map(|found| found.files);
+    assert_eq!(
+        [Reason::Licence, Reason::NotText].map(left_out),
+        [Some(2), Some(1)],
+        "{:?}",
+        corpus.left_out
+    );
+    let said = Corpus::own(&root.path().join("theirs")).unwrap_err().to_string();
+    assert!(said.contains("2 (licence)") && said.contains("theirs"), "{said}");
+    let empty = tempfile::tempdir().unwrap();
+    assert!(Corpus::own(empty.path()).unwrap_err().to_string().contains("no files"));
+    assert!(Corpus::own(&empty.path().join("nowhere")).is_err());
 }

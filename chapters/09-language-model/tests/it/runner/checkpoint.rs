@@ -14,6 +14,7 @@ fn begun() -> (Trainer, Text, Log) {
         density: 1.0,
         about: "squares".to_owned(),
         note: None,
+        folder: None,
     };
     let settings = Settings { batch: 2, length: 8, steps: 12, ..Settings::default() };
     let mut model = Model::new(SIZES, 1).unwrap();

@@ -35,6 +35,7 @@ fn job(root: &Path, folder: &str) -> Job {
         settings,
         amount: Amount::Tokens(32 * 30),
         root: root.to_owned(),
+        text: None,
         folder: root.join("runs").join(folder),
         resume: false,
         threads: 2,
@@ -94,6 +95,32 @@ fn a_device_takes_the_same_steps() {
     let missing = Job { device: Some("tpu".to_owned()), ..job(root.path(), "tpu") };
     let said = refused(&missing);
     assert!(said.contains("no device tpu") && !missing.folder.exists(), "{said}");
+}
+
+/// Without a workspace: the folder alone, which the checkpoint knows.
+#[test]
+fn somebodys_own_folder_is_learned_and_gone_on_with() {
+    let (own, runs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for file in 0..3 {
+        let line = |i: usize| format!("{} bottles on the wall, take {file} down\n", i * 7 % 99);
+        put(own.path(), &format!("{file}.txt"), (0..200).map(line).collect::<String>());
+    }
+    let job = Job { text: Some(own.path().to_owned()), ..job(runs.path(), "own") };
+    assert_eq!(train(&job, false, &mut stops_at(11)).unwrap().flow, Flow::Stopped);
+    let resumed = Job { resume: true, text: None, ..job };
+    assert_eq!(done(&resumed).step, 30);
+    let text = Text::own(own.path(), None, 300).unwrap();
+    let note = text.note.unwrap();
+    assert!(note.contains("enough for") && note.contains("k parameters"), "{note}");
+    // Another text by now.
+    put(own.path(), "3.txt", "something else altogether, and not to be found before\n".repeat(9));
+    let said = refused(&resumed);
+    assert!(said.contains("another") && said.contains("put the folder's files back"), "{said}");
+    let little = tempfile::tempdir().unwrap();
+    put(little.path(), "a.txt", "a few words\n");
+    let job = Job { text: Some(little.path().to_owned()), ..self::job(runs.path(), "little") };
+    let said = refused(&job);
+    assert!(said.contains("at least 17") && said.contains("shorter context"), "{said}");
 }
 
 #[test]
