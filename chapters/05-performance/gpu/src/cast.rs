@@ -60,8 +60,8 @@ pub fn launches(program: &Program, plan: &Plan) -> Result<Launches> {
     // A gradient that is added to later must be there; and parts stay where they are while nothing but sums follows.
     let shared = calls.iter().any(adds);
     let last = calls.iter().rposition(|call| call.name != "sum").map_or(0, |at| at + 1);
-    let cast = Launches::default();
-    let mut cast = Cast { plan, outputs, shared, end: false, slices: 0, total: 0, cast };
+    let made = Launches::default();
+    let mut cast = Cast { plan, outputs, shared, end: false, slices: 0, total: 0, made };
     for (at, call) in calls.iter().enumerate() {
         cast.end = at >= last;
         cast.call(call)?;
@@ -94,7 +94,7 @@ struct Cast<'a> {
     slices: usize,
     /// Sums of the last launch.
     total: usize,
-    cast: Launches,
+    made: Launches,
 }
 
 /// A product with what it is compiled for and what follows it.
@@ -143,7 +143,7 @@ impl Cast<'_> {
     }
 
     fn add(&mut self, launch: Launch, operands: Vec<(Home, u32)>) {
-        self.cast.all.push(Planned { launch, operands });
+        self.made.all.push(Planned { launch, operands });
     }
 
     fn launch(&mut self, launch: &Launch, tensors: &[Tensor]) -> Result<()> {
@@ -166,7 +166,7 @@ impl Cast<'_> {
     /// One more sum of the last launch.
     fn later(&mut self, [whose, from, to]: [u32; 3], [len, parts]: [usize; 2]) -> Result<()> {
         let first = length(self.total)?;
-        self.cast.table.extend([first, whose, from, to, length(len)?, length(parts)?]);
+        self.made.table.extend([first, whose, from, to, length(len)?, length(parts)?]);
         self.total += len;
         Ok(())
     }
@@ -174,20 +174,20 @@ impl Cast<'_> {
     fn finish(mut self) -> Result<Launches> {
         if self.total > 0 {
             length(self.total)?;
-            let sums = Launch::each(SUMS, "sum_all", self.total).with(&[self.cast.table.len() / 6]);
+            let sums = Launch::each(SUMS, "sum_all", self.total).with(&[self.made.table.len() / 6]);
             let gradient = Home::Lasting(Place::Gradient.lasting());
             let homes = [Home::Table, Home::Memory, Home::Parts, gradient];
             self.add(sums, homes.map(|home| (home, 0)).to_vec());
         }
         // Slices that are summed at once lie behind those that stay.
-        for (_, start) in self.cast.all.iter_mut().flat_map(|planned| &mut planned.operands) {
+        for (_, start) in self.made.all.iter_mut().flat_map(|planned| &mut planned.operands) {
             if *start == AT_ONCE {
-                *start = length(self.cast.parts)?;
+                *start = length(self.made.parts)?;
             }
         }
-        self.cast.parts += self.slices;
-        length(self.cast.parts)?;
-        Ok(self.cast)
+        self.made.parts += self.slices;
+        length(self.made.parts)?;
+        Ok(self.made)
     }
 
     fn product(&mut self, call: &Call, product: &Product) -> Result<()> {
@@ -245,7 +245,7 @@ impl Cast<'_> {
         let (c, bias, state) = (c?, bias?, state?);
         // A gradient's slices can wait for all others.
         let later = split && !self.shared && task.operands[2].place == Place::Gradient;
-        let parts = if later { length(self.cast.parts)? } else { AT_ONCE };
+        let parts = if later { length(self.made.parts)? } else { AT_ONCE };
         let parts = (Home::Parts, parts);
         let numbers = [length(m)?, length(k)?, length(n)?].map(|number| number as usize);
         let product = Launch::new(PRODUCT, "product", cut.grid(*shape), [16, 16])
@@ -255,7 +255,7 @@ impl Cast<'_> {
         let product = ends(product.with(&numbers).with(&[*b_step, cut.slice]));
         self.add(product, vec![a?, b?, if split { parts } else { c }, bias, state]);
         if later {
-            self.cast.parts += (cut.slices * m * n).next_multiple_of(64);
+            self.made.parts += (cut.slices * m * n).next_multiple_of(64);
             return self.later([1, parts.1, c.1], [m * n, cut.slices]);
         }
         if split {
