@@ -92,14 +92,14 @@ pub trait Gpu {
     fn launch(&self, kernel: &Kernel, how: Launch, args: &[Arg]) -> Result<()>;
     /// Waits until everything is done.
     fn finish(&self) -> Result<()>;
+    /// Seconds on the device's clock for what `work` launches.
+    fn seconds(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64>;
+    // ANCHOR_END: gpu
     /// Starts a copy of the start of a buffer back, in the order of the kernels:
     /// those after it may change the buffer.
     fn fetch(&self, from: &Buffer, bytes: usize) -> Result<Fetching>;
     /// What was fetched; waits for it, and for nothing that was started later.
     fn fetched(&self, fetching: Fetching) -> Result<Vec<u8>>;
-    /// Seconds on the device's clock for what `work` launches.
-    fn seconds(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64>;
-    // ANCHOR_END: gpu
     /// An event: it gets a time when the device comes to this point of what it was given.
     fn mark(&self) -> Result<Mark>;
     /// Seconds on the device's clock between two marks that it has come to.

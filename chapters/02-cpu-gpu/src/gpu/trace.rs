@@ -77,7 +77,7 @@ impl<'g> Traced<'g> {
         let mut before = 0.0_f64; // when the device was free
         let span = |Call { name, what, called, mark }| {
             let end = self.gpu.between(&zero, &mark)?;
-            // A launch returns at once, and what fetches; another copy when it is done.
+            // A launch or a fetch returns at once, another copy when it is done.
             let ready = called[usize::from(what == What::Kernel)];
             let ran = [before.max(ready).min(end), end];
             before = end;

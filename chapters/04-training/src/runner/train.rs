@@ -64,7 +64,8 @@ pub fn train_on(config: &Config, data: &DataSet, watcher: &mut dyn Watcher) -> R
         // Another engine's device; the host is a CPU.
         device => {
             let dev = Cpu::seed_from_u64(seed);
-            let mut learner = (config.makers.device)(&dev, &config.settings, device)?;
+            let make = config.makers.device;
+            let mut learner = make(&dev, &config.settings, device)?;
             train_stepper(&mut *learner, &Alone, &dev, config, data, watcher)
         }
     }

@@ -1,12 +1,12 @@
 // Layer normalisation of rows, forward and backward.
 //
-// Launch    norm, norm_backward: blocks of 32×8 threads along x, one for each 8 rows. norm_sums: as `columns` of sums.cl.
+// Launch    layer_norm, norm_backward: blocks of 32×8 threads along x, one for each 8 rows. norm_sums: as `columns` of sums.cl.
 // Writes    normal: the rows with mean 0 and variance 1. rates: one over each row's deviation. dscale, dshift: parts.
 // Before    ops/norm.rs: the same formulas.
 
 #define EPSILON_OF_NORM 1e-5f
 
-KERNEL THREADS_OF_BLOCK(32, 8) void norm(
+KERNEL THREADS_OF_BLOCK(32, 8) void layer_norm(
     IN(x), IN(scale), IN(shift), OUT(y), OUT(normal), OUT(rates), uint rows, uint width)
 {
     SHARED float parts[8 * 32];

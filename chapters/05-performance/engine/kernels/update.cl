@@ -19,7 +19,10 @@ KERNEL THREADS_OF_BLOCK(256, 1) void update(
 #endif
     READ(g);
     EACH_OF(i, count);
-    float rate = state[RATE], own = p[i], slope = g[i];
+    float own = p[i], slope = g[i];
+#if RULE < 3 || RULE == 4
+    float rate = state[RATE];
+#endif
 #if RULE == 4
     own -= rate * decay * own;
 #else

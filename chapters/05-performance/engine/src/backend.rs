@@ -12,8 +12,7 @@ use std::borrow::Cow;
 /// are: nothing is done from then on, and who looks at the numbers asks the device first.
 // ANCHOR: backend
 pub trait Backend {
-    /// A program with all that it takes to run it again and again: a plan,
-    /// memory, compiled kernels, a recorded graph.
+    /// A program with its plan, memory, compiled kernels, recorded graph.
     type Loaded;
     /// An output that is on its way.
     type Fetching;
@@ -21,8 +20,7 @@ pub trait Backend {
     /// What its programs are recorded for.
     fn form(&self) -> Form;
 
-    /// Memory for one of [`Place::LASTING`], filled with zeros; what it
-    /// holds stays.
+    /// Memory that outlives programs; what it holds stays.
     fn allocate(&mut self, place: Place, words: usize);
 
     /// Copies numbers to a tensor that outlives its program.
@@ -36,6 +34,7 @@ pub trait Backend {
 
     /// Runs a program, or starts it.
     fn run(&mut self, loaded: &Self::Loaded);
+    // ANCHOR_END: backend
 
     /// Starts to fetch a program's output as it is now: what runs later
     /// may change it.
@@ -44,7 +43,6 @@ pub trait Backend {
     /// What was fetched, when it is there.
     fn fetched(&mut self, fetching: Self::Fetching) -> Vec<f32>;
 }
-// ANCHOR_END: backend
 
 /// What suits a device in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -42,6 +42,8 @@ pub struct Gpu<'g> {
 /// A program on a device.
 #[derive(Default)]
 pub struct Loaded<'g> {
+    /// Dropped before what it launches.
+    graph: RefCell<Option<(usize, Graph<'g>)>>,
     /// Its calls.
     pub calls: Vec<Call>,
     /// Words of the memory that its temporaries share.
@@ -51,7 +53,6 @@ pub struct Loaded<'g> {
     table: Option<Buffer>,
     /// What is read when it has run, each in memory of its own.
     outputs: Vec<(Tensor, Buffer)>,
-    graph: RefCell<Option<(usize, Graph<'g>)>>,
 }
 
 /// A launch with its kernel.
@@ -152,7 +153,7 @@ impl<'g> Gpu<'g> {
         let own = |tensor: &Tensor| Ok((*tensor, self.device.alloc(4 * tensor.words())?));
         let outputs = outputs.iter().map(own).collect::<Result<_>>()?;
         let (arena, graph) = (plan.arena, RefCell::default());
-        Ok(Loaded { calls, arena, launches, memory, table, outputs, graph })
+        Ok(Loaded { graph, calls, arena, launches, memory, table, outputs })
     }
 
     fn buffer<'b>(&'b self, loaded: &'b Loaded, home: Home) -> Result<&'b Buffer> {

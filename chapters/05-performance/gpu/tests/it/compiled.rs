@@ -24,8 +24,9 @@ fn all() -> Vec<(&'static str, &'static str, Macros)> {
     let mut all = vec![(SET, "set", Vec::new()), (GATHER, "gather", Vec::new())];
     all.extend((0..5).map(|rule| (UPDATE, "update", vec![("RULE", rule)])));
     for model in models() {
-        for training in [true, false] {
-            let pass = Pass { rows: BATCH, training, numbers: Numbers::F32, adds: false };
+        // A large batch has larger tiles.
+        for (rows, training) in [(BATCH, true), (BATCH, false), (2048, true)] {
+            let pass = Pass { rows, training, numbers: Numbers::F32, adds: false };
             let program = program(&model, pass, FORM);
             let launches = launches(&program, &Plan::new(&program, false)).unwrap().all;
             let kernels = launches.into_iter().map(|planned| planned.launch);

@@ -13,7 +13,7 @@ use engine::{
 };
 use engine_gpu::{Gpu, backend::FORM, cast::launches};
 
-fn on<'g>(gpu: &'g dyn cpu_gpu::gpu::Gpu, model: Model) -> Step<Gpu<'g>> {
+fn on(gpu: &dyn cpu_gpu::gpu::Gpu, model: Model) -> Step<Gpu<'_>> {
     Step::on(Gpu::new(gpu), model, 1, Rule::adam())
 }
 
