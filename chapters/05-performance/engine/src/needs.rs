@@ -25,7 +25,7 @@ pub struct Needs {
 impl Needs {
     /// What these passes of a model take, one after the other, on a device
     /// with so many threads.
-    pub fn of(model: &Model, passes: &[Pass], form: Form, threads: usize) -> Self {
+    pub fn of(model: &Model, all: &[Pass], form: Form, threads: usize) -> Self {
         let words = model.params.words();
         let mut needs = Self {
             parameters: bytes(words)
@@ -35,7 +35,7 @@ impl Needs {
             means: 2 * bytes(words),
             ..Self::default()
         };
-        for pass in passes {
+        for pass in all {
             // The plan needs the list of calls, and no memory.
             let plan = Plan::new(&program(model, *pass, form), form.cached);
             let batch = bytes(pass.rows * model.inputs) + bytes(pass.rows);

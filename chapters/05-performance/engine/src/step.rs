@@ -367,6 +367,11 @@ impl Step {
     pub fn all(&self, place: Place) -> &[f32] {
         self.device.slice(self.model.params.all(place))
     }
+
+    /// The same, to be written.
+    pub fn all_mut(&mut self, place: Place) -> &mut [f32] {
+        self.device.slice_mut(self.model.params.all(place))
+    }
 }
 
 fn holds(place: Place, named: &Named) -> bool {
@@ -378,7 +383,8 @@ fn holds(place: Place, named: &Named) -> bool {
 pub fn program(model: &Model, pass: Pass, form: Form) -> Program {
     let mut cx = Recorder::new(pass, form);
     let x = Tensor::new(Place::Input, 0, pass.rows, model.inputs);
-    let (scores, backward) = chain(&model.ops, &mut cx, Tensor { constant: form.unused, ..x });
+    let x = Tensor { constant: form.unused, ..x };
+    let (scores, backward) = chain(&model.ops, &mut cx, x);
     cx.program.outputs.push(scores);
     if pass.training {
         let labels = Tensor::new(Place::Labels, 0, pass.rows, 1);
