@@ -316,7 +316,7 @@ fn a_device_trains_as_the_cores_do_and_goes_on_with_the_same_bits() {
             engine: EngineKind::Fast,
             ..Settings::default()
         };
-        let makers = Makers { device: on_device, ..Makers::on_cpu(by_engine) };
+        let makers = Makers { device: on_device, ..Makers::on_cpu(by_engine, bytes) };
         let on = |device, run: Option<&std::path::Path>, start| Config {
             settings: settings.clone(),
             device,
