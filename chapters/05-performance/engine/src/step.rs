@@ -34,7 +34,8 @@ pub struct Step<B: Backend = Cpu> {
     pub passes: HashMap<Pass, B::Loaded>,
     /// The update of all parameters.
     pub update: B::Loaded,
-    norm: B::Loaded,
+    /// Made when it is asked for: only a rule that clips wants it.
+    norm: Option<B::Loaded>,
     /// What fills a batch of so many images.
     gathers: HashMap<usize, B::Loaded>,
     /// Images of the data set that the device keeps.
@@ -108,11 +109,10 @@ impl<B: Backend> Step<B> {
         device.allocate(Place::Kept, model.params.kept.len());
         device.allocate(Place::State, state::WORDS);
         let update = device.load(update(&device, model.params.words(), rule));
-        let norm = device.load(norm(&device, model.params.words()));
         let (passes, gathers, state) = (HashMap::new(), HashMap::new(), [0; state::WORDS]);
         let kept = 0;
         let mut step =
-            Self { model, device, passes, update, norm, gathers, kept, state, told: None };
+            Self { model, device, passes, update, norm: None, gathers, kept, state, told: None };
         let params = &mut step.model.params;
         let (values, kept) = (params.first_values(), params.kept.clone());
         step.device.write(Tensor::new(Place::Params, 0, 1, values.len()), &values);
@@ -176,9 +176,11 @@ impl<B: Backend> Step<B> {
 
     /// The length of the gradient.
     pub fn norm(&mut self) -> f64 {
-        self.device.run(&self.norm);
-        let squares = self.device.fetch(&self.norm, 0);
-        let squares = self.device.fetched(squares);
+        let Self { model, device, norm: made, .. } = self;
+        let made = made.get_or_insert_with(|| device.load(norm(device, model.params.words())));
+        device.run(made);
+        let squares = device.fetch(made, 0);
+        let squares = device.fetched(squares);
         squares.iter().map(|square| f64::from(*square)).sum::<f64>().sqrt()
     }
 

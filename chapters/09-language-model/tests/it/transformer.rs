@@ -3,6 +3,7 @@
 use backprop::check::{differences_by, error};
 use engine::{
     program::{Entry, ledger},
+    state::WORDS,
     tensor::Place,
 };
 use lab::random::SplitMix64;
@@ -220,7 +221,7 @@ fn the_ledger_of_a_step_is_what_its_page_counts() {
         ("add", 4 * layers, 4 * layers * rows * 3 * d),
         ("look up", 1, rows + table + rows * d),
         ("add up", 1, rows + rows * d + table),
-        ("loss", 1, 2 * rows * vocabulary + rows + 8 + 2 * blocks),
+        ("loss", 1, 2 * rows * vocabulary + rows + WORDS + 2 * blocks),
         ("sum", norms, norms * (blocks * d + d)),
     ] {
         let found = of(name);
