@@ -31,17 +31,17 @@ pub fn record(cx: &mut Recorder, scores: Tensor, labels: Tensor) -> [Tensor; 2] 
             let label = *label as usize;
             // ANCHOR: row
             gradient.copy_from_slice(scores);
-            let (highest, sum) = lab::wide!(|| {
-                let highest = largest(scores);
-                let sum = replace_and_sum(gradient, |score| exp(score - highest));
-                for power in &mut *gradient {
-                    *power *= share / sum;
-                }
-                (highest, sum)
-            });
+            gradient[label] = f32::NEG_INFINITY; // its power is added last
+            let highest = lab::wide!(|| largest(scores));
+            let others = lab::wide!(|| replace_and_sum(gradient, |s| exp(s - highest)));
+            let sum = others + exp(scores[label] - highest);
             sums[0] += sum.ln() - (scores[label] - highest);
             sums[1] += f32::from(u8::from(scores[label] >= highest));
-            gradient[label] -= share;
+            let factor = share / sum;
+            lab::wide!(|| for power in &mut *gradient {
+                *power *= factor;
+            });
+            gradient[label] = -others * factor; // p - 1, without the difference
             // ANCHOR_END: row
         }
     })
