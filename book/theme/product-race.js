@@ -73,7 +73,7 @@
     li:nth-child(n + 4) { --lane: var(--series-3); }
     .todo { opacity: 0.16; }
     .square { fill: var(--lane); }
-    .controls { justify-content: start; gap: 0.4rem 1.2rem; min-height: 3.2rem; }
+    .controls { justify-content: start; gap: 0.4rem 1.2rem; min-height: 2.9rem; }
     button { min-width: 9rem; font-weight: 600; }
     .clock { min-width: 14rem; }
     .hint a { color: inherit; }
@@ -166,7 +166,7 @@
       }
       const { machine } = this.lanes[0];
       const most = Math.max(...this.lanes.map((lane) => lane.squares.per));
-      this.part('.hint').textContent = `Each bar or square is ${most > 1 ? `one product, or ${most} where there are many` : 'one product'} of two ${this.dataset.n}×${this.dataset.n} matrices, in the time recorded on ${machine === 'yours' ? 'your machine' : machine}${this.lanes.some((lane) => !lane.machine) ? ', or on the one that the lane names' : ''}.`;
+      this.part('.hint').textContent = `A bar or square is one product of ${this.dataset.n}×${this.dataset.n} matrices${most > 1 ? `, or ${most}` : ''}, in ${this.lanes.some((lane) => !lane.machine) ? 'recorded time' : `the time recorded on ${machine === 'yours' ? 'your machine' : machine}`}.`;
       this.draw();
     }
 
