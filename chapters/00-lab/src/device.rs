@@ -40,18 +40,12 @@ impl FromStr for Device {
     type Err = crate::Error;
 
     fn from_str(text: &str) -> crate::Result<Self> {
-        match text.split_once(':') {
-            None if text == "cpu" => Ok(Self::Cpu),
-            None if text == "cuda" => Ok(Self::Cuda(0)),
-            None if text == "opencl-gpu" => Ok(Self::OpenCl(Driven::Gpu, 0)),
-            None if text == "opencl-cpu" => Ok(Self::OpenCl(Driven::Cpu, 0)),
-            Some(("cuda", index)) if let Ok(index) = index.parse() => Ok(Self::Cuda(index)),
-            Some(("opencl-gpu", index)) if let Ok(index) = index.parse() => {
-                Ok(Self::OpenCl(Driven::Gpu, index))
-            }
-            Some(("opencl-cpu", index)) if let Ok(index) = index.parse() => {
-                Ok(Self::OpenCl(Driven::Cpu, index))
-            }
+        let (kind, index) = text.split_once(':').unwrap_or((text, "0"));
+        match (kind, index.parse()) {
+            ("cpu", _) if text == "cpu" => Ok(Self::Cpu),
+            ("cuda", Ok(index)) => Ok(Self::Cuda(index)),
+            ("opencl-gpu", Ok(index)) => Ok(Self::OpenCl(Driven::Gpu, index)),
+            ("opencl-cpu", Ok(index)) => Ok(Self::OpenCl(Driven::Cpu, index)),
             _ => Err(crate::Error::message(format!(
                 "`{text}` is not a device; use auto, cpu, cuda:N, opencl-gpu or opencl-cpu"
             ))),

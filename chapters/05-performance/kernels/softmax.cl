@@ -7,24 +7,6 @@
 //           probability. A score of NaN makes its row's loss NaN.
 // Before    chapter 3, softmax.rs: the same formulas.
 
-// One number from the 32 threads of each row of the block: the largest, or the sum.
-FUNCTION float of_row(SHARED_POINTER float *parts, float mine, bool largest)
-{
-    uint x = THREAD_X;
-    SHARED_POINTER float *row = parts + THREAD_Y * 32;
-    BARRIER(); // the last result has been read
-    row[x] = mine;
-    for (uint apart = 16; apart > 0; apart /= 2) {
-        BARRIER();
-        if (x < apart) {
-            float a = row[x], b = row[x + apart];
-            row[x] = largest ? (a > b ? a : b) : a + b;
-        }
-    }
-    BARRIER();
-    return row[0];
-}
-
 KERNEL THREADS_OF_BLOCK(32, 8) void softmax_cross_entropy(
     GLOBAL float *scores, GLOBAL const uint *labels, GLOBAL float *losses,
     uint rows, uint cols, float scale)

@@ -42,7 +42,8 @@ pub trait Trains: Backend + Sized {
     /// Steps that may be begun before the scores of the first are asked for.
     const AHEAD: usize;
 
-    /// Fills the batch's memory with a piece of a batch out of a data set; `kept` is which one, and which epoch's order, the device has.
+    /// Fills the batch's memory with a piece of a batch out of a data set; `kept` is which one, and which epoch's order, the
+    /// device has.
     fn gather(step: &mut Step<Self>, kept: &mut Kept, batch: &Batch<Cpu>, piece: Range<usize>);
 
     /// What failed on it.

@@ -134,6 +134,11 @@ impl Resources {
         })
     }
 
+    /// What a test prints of it.
+    pub fn line(self) -> String {
+        format!("{} registers, {} bytes of shared memory", self.registers, self.shared)
+    }
+
     /// Blocks of so many threads that fit the registers of a multiprocessor: 65,536 of them, handed out in eights for
     /// each thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", 7.0 to 10.0).
     pub fn blocks(self, threads: usize) -> usize {
@@ -163,6 +168,26 @@ pub fn fault(words: &str) -> Result<Resources, String> {
         return Err(format!("{} bytes of stack, {} spilled", used.stack, used.spilled));
     }
     Ok(used)
+}
+
+/// A kernel's text, macros and name, compiled by NVRTC as the course does when it runs: what it needs, in words. `judge` reads
+/// the compiler's own, as [`fault`] does. The machine code of a kernel without a stack has no memory of a thread's own.
+pub fn compiled(
+    (nvrtc, nvdisasm): (&Nvrtc, Option<&Path>),
+    (source, options, entry): (&str, &[(&str, String)], &str),
+    target: &str,
+    judge: impl Fn(&str) -> Result<Resources, String>,
+) -> Result<String, String> {
+    let (image, words) =
+        nvrtc.compile_telling(source, options, entry, target).map_err(|e| e.to_string())?;
+    let used = judge(&words)?;
+    if let Some(nvdisasm) = nvdisasm {
+        let code = Code::of(nvdisasm, &image)?;
+        if used.stack == 0 && code.local() > 0 || code.count("EXIT") == 0 {
+            return Err(format!("{} loads and stores of local memory", code.local()));
+        }
+    }
+    Ok(used.line())
 }
 
 /// Machine code as text.

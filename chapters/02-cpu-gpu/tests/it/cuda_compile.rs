@@ -101,10 +101,6 @@ fn name((variant, generation): &(&Variant, u32)) -> String {
     format!("{} sm_{generation}", variant.name)
 }
 
-fn line(used: Resources) -> String {
-    format!("{} registers, {} bytes of shared memory", used.registers, used.shared)
-}
-
 /// Compiles with nvcc to `-cubin` or `-ptx`. Returns what the compilers said, and the file.
 fn by_nvcc(
     nvcc: &Path,
@@ -139,7 +135,7 @@ fn every_kernel_compiles_with_nvcc() {
     assert_eq!(variants.len(), LADDER.len() + CudaRung::ALL.len() + 1);
     code::all(&jobs(&variants), name, |(variant, generation)| {
         let (words, _) = by_nvcc(&nvcc, variant, &variant.target(*generation), "-cubin")?;
-        judged(&variant.name, *generation, &words).map(line)
+        judged(&variant.name, *generation, &words).map(Resources::line)
     });
 }
 
@@ -149,18 +145,13 @@ fn every_kernel_compiles_with_nvrtc_as_the_course_does() {
     let Some(nvrtc) = nvrtc else { return };
     let variants = variants();
     code::all(&jobs(&variants), name, |(variant, generation)| {
-        let target = variant.target(*generation);
-        let (image, words) = nvrtc
-            .compile_telling(variant.source, &variant.options, variant.entry, &target)
-            .map_err(|e| e.to_string())?;
-        let used = judged(&variant.name, *generation, &words)?;
-        if let Some(nvdisasm) = &nvdisasm {
-            let code = Code::of(nvdisasm, &image)?;
-            if used.stack == 0 && code.local() > 0 || code.count("EXIT") == 0 {
-                return Err(format!("{} loads and stores of local memory", code.local()));
-            }
-        }
-        Ok(line(used))
+        let kernel = (variant.source, &variant.options[..], variant.entry);
+        code::compiled(
+            (&nvrtc, nvdisasm.as_deref()),
+            kernel,
+            &variant.target(*generation),
+            |words| judged(&variant.name, *generation, words),
+        )
     });
 }
 

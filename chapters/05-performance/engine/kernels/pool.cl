@@ -4,6 +4,13 @@
 // Reads     x: lines of `line` numbers, channels last.
 // Writes    y. which: a byte for each number of y, the bit of the pixel that it came from, or none for a zero. unpool: dx.
 
+// The first of the four numbers that number i of y is made of.
+FUNCTION uint corner(uint i, uint line, uint channels)
+{
+    uint across = line / 2, col = i % across;
+    return i / across * 2 * line + col / channels * 2 * channels + col % channels;
+}
+
 KERNEL THREADS_OF_BLOCK(256, 1) void pool(
     IN(x), OUT(y), OUT(which), uint count, uint line, uint channels)
 {
@@ -11,8 +18,7 @@ KERNEL THREADS_OF_BLOCK(256, 1) void pool(
     WRITE(y);
     BYTES(which);
     EACH_OF(i, count);
-    uint across = line / 2, col = i % across;
-    uint top = i / across * 2 * line + col / channels * 2 * channels + col % channels;
+    uint top = corner(i, line, channels);
     float largest = 0.0f;
     uint place = 0;
     for (uint number = 0; number < 4; number++) {
@@ -33,8 +39,7 @@ KERNEL THREADS_OF_BLOCK(256, 1) void unpool(
     BYTES(which);
     WRITE(dx);
     EACH_OF(i, count);
-    uint across = line / 2, col = i % across;
-    uint top = i / across * 2 * line + col / channels * 2 * channels + col % channels;
+    uint top = corner(i, line, channels);
     for (uint number = 0; number < 4; number++)
         dx[top + number / 2 * line + number % 2 * channels] = which[i] >> number & 1 ? dy[i] : 0.0f;
 }

@@ -1,9 +1,9 @@
 // Sums down the rows of a matrix: each part of the rows has a block that owns its sums, then the parts are added in order.
 //
 // Shows     one owner for each sum: the order of additions is the same in every run.
-// Launch    sum: a thread for each column. sum_all: the same for many gradients at once, by a table: for each its first thread, whose
-//           parts, where they begin, where the gradient begins, its length and its parts. columns, relu_backward: blocks of 32×8 threads, along x one for each 32 columns,
-//           along y one for each part of the rows.
+// Launch    sum: a thread for each column. sum_all: the same for many gradients at once, by a table: for each its first
+//           thread, whose parts, where they begin, where the gradient begins, its length and its parts. columns,
+//           relu_backward: blocks of 32×8 threads, along x one for each 32 columns, along y one for each part of the rows.
 // Reads     dy: rows of `step` numbers, of which `cols` from `from` on are summed. y: what ReLU and dropout left.
 // Writes    parts: a row for each part. dz: the derivative before ReLU and dropout.
 

@@ -5,15 +5,17 @@ use cpu_gpu::{
     gpu::{Arg, Gpu, Kernel, Launch},
 };
 
-/// A file of the `kernels/` of the crate that calls it, a chapter, behind the names that CUDA and OpenCL share.
+/// A file of the `kernels/` of the crate that calls it, a chapter, behind the names that CUDA and OpenCL share, and behind what
+/// else it needs: files of that crate.
 #[macro_export]
 macro_rules! kernel {
-    ($file:literal) => {
+    ($file:literal $(, $header:literal)*) => {
         concat!(
             "#line 1 \"portable.h\"\n",
             include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../02-cpu-gpu/kernels/portable.h")),
             "#line 1 \"maths.h\"\n",
             include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../05-performance/kernels/maths.h")),
+            $("#line 1 \"", $header, "\"\n", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $header)),)*
             "#line 1 \"",
             $file,
             "\"\n",
@@ -25,7 +27,7 @@ macro_rules! kernel {
 /// `bias_relu.cl`.
 pub const BIAS_RELU: &str = kernel!("bias_relu.cl");
 /// `softmax.cl`.
-pub const SOFTMAX: &str = kernel!("softmax.cl");
+pub const SOFTMAX: &str = kernel!("softmax.cl", "engine/kernels/rows.h");
 /// `adam.cl`.
 pub const ADAM: &str = kernel!("adam.cl");
 /// `product.cl`.

@@ -3,7 +3,7 @@
 //!
 //! Where there is no compiler the test is skipped; `tools/cuda/compile.sh` gets one without root and runs this.
 
-use crate::code::{self, Code, GENERATIONS};
+use crate::code::{self, GENERATIONS};
 use cpu_gpu::gpu::testing::nvrtc;
 use performance::gpu::kernels::ALL;
 
@@ -16,22 +16,12 @@ fn every_kernel_compiles_with_nvrtc_as_the_course_does() {
         format!("{} {:?} sm_{to}", variant.entry, variant.defines)
     };
     code::all(&jobs, name, |(variant, to)| {
-        let target = format!("sm_{to}");
-        let (image, words) = nvrtc
-            .compile_telling(variant.source, &variant.options(), variant.entry, &target)
-            .map_err(|e| e.to_string())?;
+        let kernel = (variant.source, &variant.options()[..], variant.entry);
         // An operation of `unfused.cl` need not look at both of its numbers.
-        let words: Vec<&str> = words
-            .lines()
-            .filter(|line| !line.contains("#177-D") && !line.contains("-diag-suppress"))
-            .collect();
-        let used = code::fault(&words.join("\n"))?;
-        if let Some(nvdisasm) = &nvdisasm {
-            let code = Code::of(nvdisasm, &image)?;
-            if code.local() > 0 || code.count("EXIT") == 0 {
-                return Err(format!("{} loads and stores of local memory", code.local()));
-            }
-        }
-        Ok(format!("{} registers, {} bytes of shared memory", used.registers, used.shared))
+        let judge = |words: &str| {
+            let counts = |line: &&str| !line.contains("#177-D") && !line.contains("-diag-suppress");
+            code::fault(&words.lines().filter(counts).collect::<Vec<_>>().join("\n"))
+        };
+        code::compiled((&nvrtc, nvdisasm.as_deref()), kernel, &format!("sm_{to}"), judge)
     });
 }

@@ -3,7 +3,7 @@
 //!
 //! Where there is no compiler the test is skipped; `tools/cuda/compile.sh` gets one without root and runs this.
 
-use crate::code::{self, Code, GENERATIONS};
+use crate::code::{self, GENERATIONS};
 use cpu_gpu::gpu::testing::nvrtc;
 use language_model::{Config, gpu::kernels::ALL};
 
@@ -15,16 +15,7 @@ fn every_kernel_compiles_with_nvrtc_as_the_course_does() {
     let name = |((_, entry, _), to): &((&str, &str, bool), u32)| format!("{entry} sm_{to}");
     let options = [("HEAD", Config::tiny().head().to_string())];
     code::all(&jobs, name, |((source, entry, _), to)| {
-        let (image, words) = nvrtc
-            .compile_telling(source, &options, entry, &format!("sm_{to}"))
-            .map_err(|e| e.to_string())?;
-        let used = code::fault(&words)?;
-        if let Some(nvdisasm) = &nvdisasm {
-            let code = Code::of(nvdisasm, &image)?;
-            if code.local() > 0 || code.count("EXIT") == 0 {
-                return Err(format!("{} loads and stores of local memory", code.local()));
-            }
-        }
-        Ok(format!("{} registers, {} bytes of shared memory", used.registers, used.shared))
+        let kernel = (*source, &options[..], *entry);
+        code::compiled((&nvrtc, nvdisasm.as_deref()), kernel, &format!("sm_{to}"), code::fault)
     });
 }

@@ -2,7 +2,7 @@
 //! no GPU. None may use a stack, keep registers in memory, or let the compiler complain.
 
 use crate::{
-    code::{self, Code, GENERATIONS},
+    code::{self, GENERATIONS},
     steps::{BATCH, models},
 };
 use cpu_gpu::gpu::testing::nvrtc;
@@ -51,16 +51,7 @@ fn every_kernel_compiles_with_nvrtc_as_the_course_does() {
     code::all(&jobs, name, |((source, entry, macros), to)| {
         let options: Vec<(&str, String)> =
             macros.iter().map(|(name, value)| (*name, value.to_string())).collect();
-        let (image, words) = nvrtc
-            .compile_telling(&text(source), &options, entry, &format!("sm_{to}"))
-            .map_err(|e| e.to_string())?;
-        let used = code::fault(&words)?;
-        if let Some(nvdisasm) = &nvdisasm {
-            let code = Code::of(nvdisasm, &image)?;
-            if code.local() > 0 || code.count("EXIT") == 0 {
-                return Err(format!("{} loads and stores of local memory", code.local()));
-            }
-        }
-        Ok(format!("{} registers, {} bytes of shared memory", used.registers, used.shared))
+        let kernel = (&*text(source), &options[..], *entry);
+        code::compiled((&nvrtc, nvdisasm.as_deref()), kernel, &format!("sm_{to}"), code::fault)
     });
 }
