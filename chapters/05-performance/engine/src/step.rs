@@ -7,20 +7,21 @@ use crate::{
     device::Launch,
     model::Model,
     ops::{chain, loss},
-    params::{Named, WHOLE},
+    params::{ALIGN, Named, WHOLE},
     program::{Numbers, Program},
     record::{Pass, Recorder},
     state,
     sums::dot,
     tensor::{Place, Tensor},
-    words::{whole, whole_mut},
+    words::{whole, whole_mut, words},
 };
 use backprop::adam::{Adam, Factors, fused};
 use matmul::team::share;
 use std::{collections::HashMap, ops::Range};
 
-/// `update.cl`: optimizers' rules.
-pub const UPDATE: &str = include_str!("../kernels/update.cl");
+/// `update.cl`: optimizers' rules, and the squares of a gradient.
+pub const UPDATE: &str =
+    concat!(include_str!("../kernels/rows.h"), include_str!("../kernels/update.cl"));
 /// `gather.cl`: a batch out of the data set.
 pub const GATHER: &str = include_str!("../kernels/gather.cl");
 
@@ -40,6 +41,8 @@ pub struct Step<B: Backend = Cpu> {
     gathers: HashMap<usize, B::Loaded>,
     /// Images of the data set that the device keeps.
     kept: usize,
+    /// The rule's constants.
+    means: Adam,
     /// What changes from step to step, and what the device knows of it.
     state: [u32; state::WORDS],
     told: Option<[u32; state::WORDS]>,
@@ -50,6 +53,10 @@ pub struct Rule {
     code: Box<dyn Fn(Update) + Send + Sync>,
     /// Which of `update.cl`'s rules, and the fraction of itself that a parameter loses, before the learning rate.
     kernel: Option<(Kernel, f32)>,
+    /// What Adam's kernels take of its constants.
+    means: Adam,
+    /// Parameters that lose nothing.
+    spared: Vec<Range<usize>>,
 }
 
 /// A rule of `update.cl`.
@@ -73,7 +80,13 @@ impl Rule {
         code: impl Fn(Update) + Send + Sync + 'static,
         kernel: Option<(Kernel, f32)>,
     ) -> Self {
-        Self { code: Box::new(code), kernel }
+        Self { code: Box::new(code), kernel, means: Adam::default(), spared: Vec::new() }
+    }
+
+    /// On a GPU with other means than Adam's paper has, and without decay of some tensors.
+    #[must_use]
+    pub fn with(self, means: Adam, spared: Vec<Range<usize>>) -> Self {
+        Self { means, spared, ..self }
     }
 
     /// [`adam`] on both.
@@ -108,11 +121,13 @@ impl<B: Backend> Step<B> {
         }
         device.allocate(Place::Kept, model.params.kept.len());
         device.allocate(Place::State, state::WORDS);
+        let means = rule.means;
         let update = device.load(update(&device, model.params.words(), rule));
         let (passes, gathers, state) = (HashMap::new(), HashMap::new(), [0; state::WORDS]);
         let kept = 0;
+        let (norm, told) = (None, None);
         let mut step =
-            Self { model, device, passes, update, norm: None, gathers, kept, state, told: None };
+            Self { model, device, passes, update, norm, gathers, kept, means, state, told };
         let params = &mut step.model.params;
         let (values, kept) = (params.first_values(), params.kept.clone());
         step.device.write(Tensor::new(Place::Params, 0, 1, values.len()), &values);
@@ -157,7 +172,7 @@ impl<B: Backend> Step<B> {
     /// Moves all parameters against their gradients, at this learning rate.
     pub fn update(&mut self, rate: f32) {
         self.state[state::STEP] += 1;
-        let rule = Adam { lr: f64::from(rate), ..Adam::default() };
+        let rule = Adam { lr: f64::from(rate), ..self.means };
         let [ahead, epsilon] = Factors::new(&rule, self.state[state::STEP] as i32).of_step();
         for (at, number) in [(state::RATE, rate), (state::AHEAD, ahead), (state::EPSILON, epsilon)]
         {
@@ -248,8 +263,7 @@ impl<B: Backend> Step<B> {
     /// Fills a batch with images that come from elsewhere; labels for a gradient alone.
     pub fn fill(&mut self, rows: usize, images: &[f32], labels: &[u32]) {
         self.room(rows);
-        let labels: Vec<f32> = labels.iter().copied().map(f32::from_bits).collect();
-        for (place, words) in [(Place::Input, images), (Place::Labels, &labels)] {
+        for (place, words) in [(Place::Input, images), (Place::Labels, words(labels))] {
             self.device.write(Tensor::new(place, 0, 1, words.len()), words);
         }
     }
@@ -413,14 +427,16 @@ fn norm(device: &impl Backend, words: usize) -> Program {
                 *square = dot(row, row);
             });
         })
-        .costs(2 * words);
+        .costs(2 * words)
+        .launches(Launch::of_rows(UPDATE, "squares", words / WHOLE, WHOLE));
     });
     cx.program.outputs.push(squares);
     cx.finish()
 }
 
 /// The update of so many words of parameters.
-fn update(device: &impl Backend, words: usize, Rule { code, kernel }: Rule) -> Program {
+fn update(device: &impl Backend, words: usize, rule: Rule) -> Program {
+    let Rule { code, kernel, means: Adam { beta1, beta2, .. }, spared } = rule;
     let mut cx = Recorder::new(ALONE, device.form());
     let (state, rows) = (state::tensor(), words / WHOLE);
     cx.of("update", |cx| {
@@ -436,10 +452,23 @@ fn update(device: &impl Backend, words: usize, Rule { code, kernel }: Rule) -> P
         call.costs(11 * words);
         if let Some((rule, decay)) = kernel {
             let launch = Launch::each(UPDATE, "update", words).real(decay);
-            call.launches(launch.compiled(&[("RULE", rule as usize)]));
+            let numbers = [beta1, 1.0 - beta1, beta2, 1.0 - beta2];
+            let launch = numbers.into_iter().fold(launch, |launch, x| launch.real(x as f32));
+            let some = usize::from(!spared.is_empty());
+            let launch = launch.compiled(&[("RULE", rule as usize), ("SPARED", some)]);
+            call.launches(launch.reading(bits(words, spared).into()));
         }
     });
     cx.finish()
+}
+
+/// A bit for each [`ALIGN`] of so many words, which says whether they are among these; nothing for none.
+fn bits(words: usize, some: Vec<Range<usize>>) -> Vec<u32> {
+    let mut bits = vec![0; if some.is_empty() { 0 } else { words.div_ceil(32 * ALIGN) }];
+    for at in some.into_iter().flat_map(|some| some.start / ALIGN..some.end.div_ceil(ALIGN)) {
+        bits[at / 32] |= 1 << (at % 32);
+    }
+    bits
 }
 
 /// A batch of so many images out of so many, of so many numbers each.
