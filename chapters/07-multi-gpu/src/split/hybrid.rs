@@ -178,7 +178,7 @@ impl Settings {
 
 /// What becomes of the gradients, for a network.
 enum Ends {
-    AtEnd,
+    AtEnd(usize),
     Early(Vec<Range<usize>>),
     Cut(Shard),
 }
@@ -207,8 +207,8 @@ impl step::Split for Part {
         let sums = self.stage.record(&mut cx, model);
         moved(&mut cx.program, self.first);
         match &self.ends {
-            Ends::AtEnd => {
-                let gradient = model.params.all(Place::Gradient);
+            Ends::AtEnd(words) => {
+                let gradient = Tensor::new(Place::Gradient, 0, 1, *words);
                 data_parallel::sum(&mut cx, gradient);
             }
             Ends::Early(buckets) => overlap::sums(&mut cx, buckets),
@@ -260,13 +260,14 @@ impl<C: Communicator + 'static> Member<C> {
         let (mut model, counts) = job.cut(grid.stages, of)?;
         fill(&mut model.params, &whole, of);
         let extents = Extents::of(&model);
-        let at = counts[..cell.stage].iter().sum();
-        let mut model = stage(model, at..at + counts[cell.stage], &extents);
+        let at: usize = counts[..cell.stage].iter().sum();
+        let next = at + counts[cell.stage];
+        let mut model = stage(model, at..next, &extents);
 
         let comm = Arc::new(Mutex::new(comm));
         let (mut thread, mut shard) = (None, None);
         let ends = match settings.sums {
-            Sums::AtEnd => Ends::AtEnd,
+            Sums::AtEnd => Ends::AtEnd(extents.learned[next] - extents.learned[at]),
             Sums::Early(bytes) => {
                 thread = Some(CommThread::open(Arc::clone(&comm))?);
                 Ends::Early(overlap::buckets(&extents.layers(), bytes))
