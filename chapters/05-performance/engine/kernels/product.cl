@@ -84,10 +84,10 @@ FUNCTION float after(
     sum += bias[at % n];
 #endif
 #if RELU
-    sum = sum < 0.0f ? 0.0f : sum; // NaN stays NaN
+    sum = RELU_OF(sum);
 #endif
 #if DROPOUT
-    sum = keeps(state, state[FIRST] * IMAGE + at, below, site) ? sum * scale : 0.0f;
+    sum *= keeps(state, state[FIRST] * IMAGE + at, below, site) ? scale : 0.0f; // NaN stays NaN
 #endif
     return sum;
 }

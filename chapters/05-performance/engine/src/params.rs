@@ -5,7 +5,7 @@ use crate::tensor::{Place, Tensor};
 use std::ops::Range;
 
 /// Tensors begin at multiples of this many words, 256 bytes: a device may want it, and a cut for ranks can follow it.
-const ALIGN: usize = 64;
+pub(crate) const ALIGN: usize = 64;
 
 /// What the buffer's length is a multiple of, so that every pass over it has equal parts.
 pub const WHOLE: usize = 1024;

@@ -52,6 +52,8 @@ pub struct Program {
     pub temporaries: Vec<usize>,
     /// What is read when it has run: memory that no other tensor gets.
     pub outputs: Vec<Tensor>,
+    /// Gradients that a call adds to, which another one, or another program, wrote.
+    pub added: Vec<Tensor>,
 }
 
 /// One thing that a device does.

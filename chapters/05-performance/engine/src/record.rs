@@ -169,7 +169,9 @@ impl Recorder {
     pub fn adds(&mut self, to: Tensor) -> bool {
         let known = self.pass.adds || self.written.contains(&to);
         self.written.push(to);
-        to.place == Place::Gradient && known
+        let adds = to.place == Place::Gradient && known;
+        self.program.added.extend(adds.then_some(to));
+        adds
     }
 
     /// C = A·B with what follows.

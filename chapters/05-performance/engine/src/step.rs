@@ -7,20 +7,21 @@ use crate::{
     device::Launch,
     model::Model,
     ops::{chain, loss},
-    params::{Named, WHOLE},
+    params::{ALIGN, Named, WHOLE},
     program::{Numbers, Program},
     record::{Pass, Recorder},
     state,
     sums::dot,
     tensor::{Place, Tensor},
-    words::{whole, whole_mut},
+    words::{whole, whole_mut, words},
 };
 use backprop::adam::{Adam, Factors, fused};
 use matmul::team::share;
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
-/// `update.cl`: optimizers' rules.
-pub const UPDATE: &str = include_str!("../kernels/update.cl");
+/// `update.cl`: optimizers' rules, and the squares of a gradient.
+pub const UPDATE: &str =
+    concat!(include_str!("../kernels/rows.h"), include_str!("../kernels/update.cl"));
 /// `gather.cl`: a batch out of the data set.
 pub const GATHER: &str = include_str!("../kernels/gather.cl");
 
@@ -42,6 +43,8 @@ pub struct Step<B: Backend = Cpu> {
     gathers: HashMap<usize, B::Loaded>,
     /// Images of the data set that the device keeps.
     kept: usize,
+    /// The rule's constants.
+    means: Adam,
     /// What changes from step to step, and what the device knows of it.
     state: [u32; state::WORDS],
     told: Option<[u32; state::WORDS]>,
@@ -81,6 +84,10 @@ pub struct Rule {
     code: Arc<dyn Fn(Update) + Send + Sync>,
     /// Which of `update.cl`'s rules, and the fraction of itself that a parameter loses, before the learning rate.
     kernel: Option<(Kernel, f32)>,
+    /// What Adam's kernels take of its constants.
+    means: Adam,
+    /// Parameters that lose nothing.
+    spared: Vec<Range<usize>>,
 }
 
 /// A rule of `update.cl`.
@@ -104,7 +111,13 @@ impl Rule {
         code: impl Fn(Update) + Send + Sync + 'static,
         kernel: Option<(Kernel, f32)>,
     ) -> Self {
-        Self { code: Arc::new(code), kernel }
+        Self { code: Arc::new(code), kernel, means: Adam::default(), spared: Vec::new() }
+    }
+
+    /// On a GPU with other means than Adam's paper has, and without decay of some tensors.
+    #[must_use]
+    pub fn with(self, means: Adam, spared: Vec<Range<usize>>) -> Self {
+        Self { means, spared, ..self }
     }
 
     /// [`adam`] on both.
@@ -150,12 +163,13 @@ impl<B: Backend> Step<B> {
         }
         device.allocate(Place::Kept, model.params.kept.len());
         device.allocate(Place::State, state::WORDS);
+        let means = rule.means;
         let update = device.load(split.update(&model, rule, device.form()));
         let (passes, gathers, state) = (HashMap::new(), HashMap::new(), [0; state::WORDS]);
         let kept = 0;
         let (norm, told) = (None, None);
         let mut step =
-            Self { model, split, device, passes, update, norm, gathers, kept, state, told };
+            Self { model, split, device, passes, update, norm, gathers, kept, means, state, told };
         let params = &mut step.model.params;
         let (values, kept) = (params.first_values(), params.kept.clone());
         step.device.write(Tensor::new(Place::Params, 0, 1, values.len()), &values);
@@ -206,7 +220,7 @@ impl<B: Backend> Step<B> {
     /// Moves all parameters against their gradients, at this learning rate.
     pub fn update(&mut self, rate: f32) {
         self.state[state::STEP] += 1;
-        let rule = Adam { lr: f64::from(rate), ..Adam::default() };
+        let rule = Adam { lr: f64::from(rate), ..self.means };
         let [ahead, epsilon] = Factors::new(&rule, self.state[state::STEP] as i32).of_step();
         for (at, number) in [(state::RATE, rate), (state::AHEAD, ahead), (state::EPSILON, epsilon)]
         {
@@ -297,8 +311,7 @@ impl<B: Backend> Step<B> {
     /// Fills a batch with images that come from elsewhere; labels for a gradient alone.
     pub fn fill(&mut self, rows: usize, images: &[f32], labels: &[u32]) {
         self.room(rows);
-        let labels: Vec<f32> = labels.iter().copied().map(f32::from_bits).collect();
-        for (place, words) in [(Place::Input, images), (Place::Labels, &labels)] {
+        for (place, words) in [(Place::Input, images), (Place::Labels, words(labels))] {
             self.device.write(Tensor::new(place, 0, 1, words.len()), words);
         }
     }
@@ -462,7 +475,8 @@ fn norm(device: &impl Backend, words: usize) -> Program {
                 *square = dot(row, row);
             });
         })
-        .costs(2 * words);
+        .costs(2 * words)
+        .launches(Launch::of_rows(UPDATE, "squares", words / WHOLE, WHOLE));
     });
     cx.program.outputs.push(squares);
     cx.finish()
@@ -470,10 +484,11 @@ fn norm(device: &impl Backend, words: usize) -> Program {
 
 /// The update of some parameters, from their two means and their gradient, which are as long.
 pub fn update(cx: &mut Recorder, rule: &Rule, [p, m, v, g]: [Tensor; 4]) {
+    let Rule { code, kernel, means, spared } = rule;
     let (state, words, start) = (state::tensor(), p.words(), p.start);
     let row = if words.is_multiple_of(WHOLE) { WHOLE } else { 1 };
     cx.of("update", |cx| {
-        let (code, units) = (Arc::clone(&rule.code), words / row);
+        let (code, units) = (Arc::clone(code), words / row);
         let writes = [p, m, v, g].map(Tensor::by_rows);
         let call =
             cx.rows("update", units, [state.whole()], writes, move |at, [state], [p, m, v, g]| {
@@ -482,11 +497,28 @@ pub fn update(cx: &mut Recorder, rule: &Rule, [p, m, v, g]: [Tensor; 4]) {
                 code(Update { step, rate, clip, first, p, means: [m, v], g });
             });
         call.costs(11 * words);
-        if let Some((rule, decay)) = rule.kernel {
+        if let Some((rule, decay)) = *kernel {
             let launch = Launch::each(UPDATE, "update", words).real(decay);
-            call.launches(launch.compiled(&[("RULE", rule as usize)]));
+            let Adam { beta1, beta2, .. } = *means;
+            let numbers = [beta1, 1.0 - beta1, beta2, 1.0 - beta2];
+            let launch = numbers.into_iter().fold(launch, |launch, x| launch.real(x as f32));
+            let some = usize::from(!spared.is_empty());
+            let launch = launch.compiled(&[("RULE", rule as usize), ("SPARED", some)]);
+            call.launches(launch.reading(bits(start..start + words, spared).into()));
         }
     });
+}
+
+/// A bit for each [`ALIGN`] of a buffer's `words`, which says whether they are among these; nothing for none.
+fn bits(words: Range<usize>, some: &[Range<usize>]) -> Vec<u32> {
+    let mut bits = vec![0; if some.is_empty() { 0 } else { words.len().div_ceil(32 * ALIGN) }];
+    for at in some.iter().flat_map(|some| some.start / ALIGN..some.end.div_ceil(ALIGN)) {
+        if words.contains(&(at * ALIGN)) {
+            let at = at - words.start / ALIGN;
+            bits[at / 32] |= 1 << (at % 32);
+        }
+    }
+    bits
 }
 
 /// A batch of so many images out of so many, of so many numbers each.

@@ -70,6 +70,26 @@ fn gradients_scores_sums_and_updates_are_the_cpus() {
     }
 }
 
+#[test]
+fn what_is_no_number_shows_where_the_cpu_shows_it() {
+    let Some(gpu) = opencl() else { return };
+    for (at, (model, other)) in models().into_iter().zip(models()).enumerate() {
+        let (mut cpu, mut device) = (step_of(model, 2), on(&*gpu, other));
+        batch(0, &mut cpu);
+        cpu.batch(BATCH).0[2 * 784 + 400] = f32::NAN;
+        let (images, labels) = held(&mut cpu);
+        device.fill(FEW, &images[..FEW * 784], &labels[..FEW]);
+        let scores = [cpu.gradient(FEW, Numbers::F32), device.gradient(FEW, Numbers::F32)];
+        device.device.check().unwrap();
+        let gradients = [cpu.to_file(Place::Gradient), device.to_file(Place::Gradient)];
+        for both in [scores, gradients] {
+            let nan = |all: &Vec<f32>| all.iter().map(|x| x.is_nan()).collect::<Vec<_>>();
+            let [wanted, found] = both.each_ref().map(nan);
+            assert!(wanted == found && wanted.contains(&true), "model {at}");
+        }
+    }
+}
+
 /// Images of a step whose bits are compared: an odd number.
 const FEW: usize = 9;
 
