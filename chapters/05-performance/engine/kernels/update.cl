@@ -37,11 +37,13 @@ KERNEL THREADS_OF_BLOCK(256, 1) void update(
     m[i] = 0.9f * m[i] + (1.0f - 0.9f) * slope * slope;
     own -= rate * slope / SQRT(m[i] + 1e-8f);
 #else
+    // ANCHOR: adam
     float mean = 0.9f * m[i] + 0.1f * slope;
     float square = 0.999f * v[i] + 0.001f * slope * slope;
     m[i] = mean;
     v[i] = square;
     own -= state[AHEAD] * mean / (SQRT(square) + state[EPSILON]);
+    // ANCHOR_END: adam
 #endif
     p[i] = own;
 }

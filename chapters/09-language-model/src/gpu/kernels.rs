@@ -1,16 +1,28 @@
 //! The kernels of a transformer's training step as text, and compiled for one device.
 
+use super::product::Products;
 use cpu_gpu::{
     Result,
     gpu::{Arg, Gpu, Kernel, Launch},
 };
-use performance::{
-    gpu::{
-        kernels::{SOFTMAX, launch_each},
-        product::Products,
-    },
-    kernel,
-};
+use performance::gpu::kernels;
+
+/// A kernel's text behind the names that CUDA and OpenCL share, and what else it needs.
+macro_rules! kernel {
+    ($file:literal $(, $header:literal)*) => {
+        concat!(
+            "#line 1 \"portable.h\"\n",
+            include_str!("../../../02-cpu-gpu/kernels/portable.h"),
+            "#line 1 \"maths.h\"\n",
+            include_str!("../../../05-performance/engine/kernels/maths.h"),
+            $("#line 1 \"", $header, "\"\n", include_str!($header),)*
+            "#line 1 \"",
+            $file,
+            "\"\n",
+            include_str!(concat!("../../kernels/", $file)),
+        )
+    };
+}
 
 /// `attention.cl`: attention in tiles, forward.
 pub const ATTENTION: &str = kernel!("attention.cl");
@@ -22,6 +34,17 @@ pub const RMS_NORM: &str = kernel!("rms_norm.cl");
 pub const HEADS: &str = kernel!("heads.cl");
 /// `step.cl`: `SwiGLU`, sums, the norm of a gradient and `AdamW`.
 pub const STEP: &str = kernel!("step.cl");
+
+/// `softmax.cl`.
+pub const SOFTMAX: &str = kernel!("softmax.cl", "../../../05-performance/engine/kernels/rows.h");
+
+/// A length as a kernel takes it. The kernels count in 32 bits.
+///
+/// # Errors
+/// A sentence for more than 2³² − 1024 of them.
+pub fn length(count: usize) -> Result<Arg<'static>> {
+    kernels::length(count).map(Arg::U32)
+}
 
 /// Every kernel of the chapter: its text, its name, and whether it depends on the size of a head.
 pub const ALL: [(&str, &str, bool); 19] = [
@@ -50,7 +73,7 @@ pub const ALL: [(&str, &str, bool); 19] = [
 pub struct Kernels<'g> {
     gpu: &'g dyn Gpu,
     all: Vec<Kernel>,
-    /// Chapter 5's three products.
+    /// The three products of a dense layer.
     pub products: Products,
 }
 
@@ -79,7 +102,7 @@ impl<'g> Kernels<'g> {
     /// # Errors
     /// The device's error.
     pub fn each(&self, entry: &str, count: usize, args: &[Arg]) -> Result<()> {
-        launch_each(self.gpu, self.named(entry)?, count, args)
+        self.launch(entry, [count.div_ceil(256), 1], [256, 1], args)
     }
 
     /// Starts a kernel on a grid of blocks.

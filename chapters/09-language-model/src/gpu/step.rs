@@ -4,7 +4,11 @@
 //! The passes are those of [`crate::transformer`], for the whole batch at once: a group of rows would leave most of a GPU's threads
 //! idle, and each group would pay for its launches.
 
-use super::{kernels::Kernels, tensors::Tensors};
+use super::{
+    kernels::{Kernels, length},
+    product::Layout as Order,
+    tensors::Tensors,
+};
 use crate::{
     Config, Layout, Result,
     attention::causal::scale,
@@ -18,7 +22,6 @@ use crate::{
 };
 use cpu_gpu::gpu::{Arg, Buffer, Gpu, read_all, write_all};
 use matmul::Shape;
-use performance::gpu::{kernels::length, product::Layout as Order};
 use std::ops::Range;
 
 /// Queries, or keys, of a block of attention.

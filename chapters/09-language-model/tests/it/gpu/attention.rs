@@ -5,9 +5,12 @@ use cpu_gpu::gpu::{Arg, Gpu, Launch, read_all, testing, write_all};
 use lab::random::numbers;
 use language_model::attention::causal::{Head, scale};
 use language_model::{
-    Error, Result, attention::tiled, error::count, gpu::kernels::ATTENTION, gpu::step::OWNED,
+    Error, Result,
+    attention::tiled,
+    error::count,
+    gpu::kernels::{ATTENTION, length},
+    gpu::step::OWNED,
 };
-use performance::gpu::kernels::length;
 
 /// The results and the logarithms of the sums of `heads` heads, whose queries, keys and values are [heads, tokens, size]
 /// each, as [`tiled::forward`] gives them for one.

@@ -12,7 +12,6 @@ KERNEL THREADS_OF_BLOCK(32, 8) void softmax_cross_entropy(
     uint rows, uint cols, float scale)
 {
     SHARED float parts[8 * 32];
-    // ANCHOR: loss
     uint row = BLOCK_X * 8 + THREAD_Y;
     uint here = row < rows ? cols : 0; // others only wait at the barriers
     GLOBAL float *s = scores + row * here;
@@ -33,5 +32,4 @@ KERNEL THREADS_OF_BLOCK(32, 8) void softmax_cross_entropy(
         float truth = j == label ? 1.0f : 0.0f;
         s[j] = (EXP(s[j] - highest) / sum - truth) * scale;
     }
-    // ANCHOR_END: loss
 }

@@ -29,7 +29,6 @@ KERNEL THREADS_OF_BLOCK(16, 16) void product(
     float sums[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
 
     for (uint start = 0; start < k; start += DEPTH) {
-        // ANCHOR: fetch
         for (uint at = thread; at < DEPTH * TILE; at += 256) {
 #if TRANSPOSE_A
             uint p = at / TILE, i = at % TILE; // a is k×m
@@ -41,7 +40,6 @@ KERNEL THREADS_OF_BLOCK(16, 16) void product(
             bool inside = top + i < m && start + p < k;
             a_tile[p][i] = inside ? a[offset] : 0.0f;
         }
-        // ANCHOR_END: fetch
         for (uint at = thread; at < DEPTH * TILE; at += 256) {
 #if TRANSPOSE_B
             uint p = at % DEPTH, j = at / DEPTH; // b is n×k

@@ -1,12 +1,18 @@
 //! The three products of a dense layer on a device, from one source: A·B forward, Aᵀ·B for the weights' gradient, A·Bᵀ
 //! for the input's.
 
-use super::kernels::{A_B, A_BT, AT_B, length};
 use cpu_gpu::{
     Result,
     gpu::{Arg, Gpu, Kernel, Launch},
 };
 use matmul::Shape;
+use performance::gpu::kernels;
+
+/// `product.cl`.
+const PRODUCT: &str = concat!(
+    include_str!("../../../02-cpu-gpu/kernels/portable.h"),
+    include_str!("../../kernels/product.cl")
+);
 
 /// Rows and columns of C for a block of `kernels/product.cl`.
 const TILE: usize = 32;
@@ -33,7 +39,9 @@ impl Products {
     /// # Errors
     /// The compiler's words.
     pub fn new(gpu: &dyn Gpu) -> Result<Self> {
-        Ok(Self { kernels: [A_B.compile(gpu)?, AT_B.compile(gpu)?, A_BT.compile(gpu)?] })
+        let compiled = |options: &[(&str, String)]| gpu.compile(PRODUCT, options, "product");
+        let turned = |name| compiled(&[(name, "1".to_owned())]);
+        Ok(Self { kernels: [compiled(&[])?, turned("TRANSPOSE_A")?, turned("TRANSPOSE_B")?] })
     }
 
     /// Starts C = A·B, with C of m×n and sums of k terms, and returns at once.
@@ -48,7 +56,8 @@ impl Products {
         Shape { m, k, n }: Shape,
     ) -> Result<()> {
         let grid = [n.div_ceil(TILE), m.div_ceil(TILE)];
-        let args = [a, b, c, length(m)?, length(n)?, length(k)?];
+        let [m, n, k] = [m, n, k].map(|count| kernels::length(count).map(Arg::U32));
+        let args = [a, b, c, m?, n?, k?];
         gpu.launch(&self.kernels[layout as usize], Launch::new(grid, [16, 16]), &args)
     }
 }
