@@ -94,7 +94,8 @@ FUNCTION float after(
     sum = RELU_OF(sum);
 #endif
 #if DROPOUT
-    sum *= keeps(state, state[FIRST] * IMAGE + at, below, site) ? scale : 0.0f; // NaN stays NaN
+    bool kept = keeps(state, state[FIRST] * IMAGE + at, below, site);
+    sum *= kept ? scale : 0.0f; // NaN stays NaN
 #endif
     return sum;
 // ANCHOR_END: after
