@@ -61,6 +61,8 @@ pub enum Network {
     Dense(Vec<usize>),
     /// Chapter 5's convolutions, with this fraction of dropout.
     Cnn(f64),
+    /// Its residual network, whose batch normalisations take the mean of the images that a rank has at a time.
+    Resnet,
     /// Its recurrent network.
     Rnn,
     /// Its transformer.
@@ -103,6 +105,7 @@ impl Job {
                 )));
             }
             Network::Cnn(dropout) => model::cnn(self.seed, *dropout),
+            Network::Resnet => model::resnet(self.seed),
             Network::Rnn => model::rnn(self.seed),
         };
         let counts = each_stage(model.ops.len(), stages)?;

@@ -1,8 +1,14 @@
 use super::job::batches;
 use backprop::{adam::Adam, sgd::Sgd};
+use engine::tensor::Place;
 use multi_gpu::split::equality::{Strategy, against_one, example, largest, split};
 use multi_gpu::split::job::{Batch, Job, Network, Rule};
-use multi_gpu::{split::hybrid::Grid, split::schedule::Schedule, split::zero::Level};
+use multi_gpu::{
+    split::hybrid::{Grid, Member},
+    split::schedule::Schedule,
+    split::zero::Level,
+    threads,
+};
 
 const RULES: [Rule; 2] = [
     Rule::Sgd(Sgd { lr: 0.1, momentum: 0.9 }),
@@ -122,6 +128,35 @@ fn every_model_is_split_like_dense_layers() {
     let cube = Grid { data: 2, stages: 2, tensor: 2 };
     let cut = [(Strategy::Tensor, 2), (Strategy::Tensor, 4), (Strategy::Hybrid(cube, 2), 8)];
     equal_of(Network::Transformer, &cut, &[7], 3);
+}
+
+#[test]
+fn any_list_of_operations_on_ranks_of_their_own_is_one_device_bit_for_bit() {
+    for network in [Network::Cnn(0.5), Network::Resnet, Network::Rnn, Network::Transformer] {
+        let (job, batches) = (Job { network, seed: 3, rule: RULES[0] }, batches(784, 10, &[7], 2));
+        let ranks = if job.network == Network::Rnn { 2 } else { 3 };
+        let found = against_one(Strategy::Layers, ranks, &job, &batches).unwrap();
+        assert_eq!(found.parameters, 0.0, "{:?}", job.network);
+    }
+}
+
+#[test]
+fn what_batch_normalisations_keep_is_the_mean_of_the_replicas() {
+    let job = Job { network: Network::Resnet, seed: 3, rule: RULES[0] };
+    let batch = &batches(784, 10, &[7], 1)[0];
+    let kept = |(ranks, rows): (usize, std::ops::Range<usize>)| {
+        let all = threads::run(ranks, |comm| {
+            let mut member = Member::new(&job, Strategy::Data.settings(ranks), comm)?;
+            member.step(&batch.part(rows.clone())?)?;
+            Ok(member.step.all(Place::Kept).to_vec())
+        });
+        all.unwrap()
+    };
+    let [both, one, other] = [(2, 0..7), (1, 0..4), (1, 4..7)].map(kept);
+    assert_eq!(both[0], both[1]);
+    let mean: Vec<f32> =
+        one[0].iter().zip(&other[0]).map(|(a, b)| (4.0 * a + 3.0 * b) / 7.0).collect();
+    assert!(largest(&both[0], &mean) < 1e-6);
 }
 
 #[test]
