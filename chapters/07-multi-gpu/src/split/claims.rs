@@ -15,6 +15,7 @@ use backprop::{
 use engine::{
     cpu::Ways,
     step::{Step, adam},
+    tensor::Place,
 };
 
 /// What is done with the gradients of the ranks.
@@ -109,14 +110,8 @@ where
 
 /// The network's prediction for each image.
 fn answers(job: &Job, parameters: &[f32], test: &Examples) -> Result<Vec<u8>> {
-    let mut model = job.model()?;
-    let mut values = parameters;
-    for named in &model.params.tensors {
-        let (own, rest) = values.split_at(named.tensor.words());
-        model.params.values[named.tensor.start..][..own.len()].copy_from_slice(own);
-        values = rest;
-    }
-    let mut step = Step::new(model, 1, Ways::default(), 0, adam);
+    let mut step = Step::new(job.model()?, 1, Ways::default(), 0, adam);
+    step.from_file(Place::Params, parameters);
     let mut answers = Vec::new();
     for pixels in test.pixels.chunks(1000 * test.width) {
         let rows = pixels.len() / test.width;

@@ -274,7 +274,7 @@ impl<C: Communicator + 'static> Member<C> {
             }
             Sums::Cut(level) => {
                 let cut = Shard::new(level, &extents, rank, ranks);
-                if level == Level::Parameters {
+                if cut.is_cut(Place::Params) {
                     model.params.values = cut.values(&model.params.values);
                 }
                 shard = Some(cut.clone());
@@ -358,11 +358,12 @@ impl<C: Communicator + 'static> Member<C> {
         let mut own = self.step.device.slice(Tensor::new(Place::Params, 0, 1, words)).to_vec();
         // What several ranks have is the first one's, so that the sum over all ranks is the network.
         match &self.shard {
-            Some(shard) if self.is_cut() => own = shard.spread(&own, params.words()),
+            Some(shard) if shard.is_cut(Place::Params) => own = shard.spread(&own, params.words()),
             _ if self.cell.data > 0 => own.fill(0.0),
             _ => {}
         }
-        let (mut all, of) = (vec![0.0; self.whole.words()], self.of());
+        let of = Of::new(self.cell.tensor, self.settings.grid.tensor);
+        let mut all = vec![0.0; self.whole.words()];
         for (mine, whole) in pairs(params, &self.whole) {
             if self.cell.tensor == 0 || mine.words() < whole.words() {
                 places(mine, whole, of).for_each(|(from, to)| all[to] = own[from]);
@@ -370,14 +371,6 @@ impl<C: Communicator + 'static> Member<C> {
         }
         lock(&self.comm).all_reduce(&mut all)?;
         Ok(super::job::values(&self.whole, &all))
-    }
-
-    fn of(&self) -> Of {
-        Of::new(self.cell.tensor, self.settings.grid.tensor)
-    }
-
-    fn is_cut(&self) -> bool {
-        self.settings.sums == Sums::Cut(Level::Parameters)
     }
 
     /// The bytes on this rank: counted, not computed.

@@ -99,7 +99,8 @@ impl Shard {
         Tensor::new(place, start, 1, part.len())
     }
 
-    fn is_cut(&self, place: Place) -> bool {
+    /// Whether a buffer is cut.
+    pub fn is_cut(&self, place: Place) -> bool {
         let from = match place {
             Place::Params => Level::Parameters,
             Place::Gradient => Level::Gradients,

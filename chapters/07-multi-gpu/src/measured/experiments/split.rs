@@ -556,15 +556,12 @@ fn one_step(
     let settings = Strategy::Overlap(bucket).settings(ranks);
     let times = threads::run(ranks, |comm| {
         let mut member = Member::new(job, settings, Wire::new(comm, cost))?;
-        member.step.device.clock = true;
-        let mut took = [(Vec::new(), 0.0), (Vec::new(), 0.0)];
-        for took in &mut took {
+        for clock in [false, true] {
+            member.step.device.clock = clock;
             together.wait();
             member.step(batch)?;
-            *took = member.recorded().map(|loaded| seconds(loaded.profile())).unwrap_or_default();
         }
-        let [(first, before), (both, all)] = took; // a profile adds up
-        Ok((both.iter().zip(first).map(|(both, first)| both - first).collect(), all - before))
+        Ok(member.recorded().map(|loaded| seconds(loaded.profile())).unwrap_or_default())
     })?;
     times.into_iter().next().ok_or_else(|| {
         Error::Config("with no rank there is nothing to time; take one at least".into())
