@@ -11,13 +11,7 @@ use lab::{
 };
 use language_model::measured::experiments::step::Case;
 use performance::{
-    engine::{
-        backend::Backend as _,
-        program::Numbers,
-        step::{Rule, Step},
-    },
-    gpu::{Gpu as Engine, timeline::Timeline},
-    learner::operations,
+    gpu::{run::Run, timeline::Timeline},
     profile::{
         engine, profile, report,
         trace::{Bar, chrome, of_profile, of_spans},
@@ -157,21 +151,8 @@ impl Trace {
         let (line, what) = match self.model {
             Which::Digits(model) => {
                 let batch = self.batch.unwrap_or(128) as usize;
-                let data = data::drawn(batch, 1, 1).train;
-                let labels: Vec<u32> = data.labels.iter().map(|label| u32::from(*label)).collect();
-                let mut device = Engine::new(&traced);
-                device.graphs = false; // the timeline wants to see each kernel
-                let mut step = Step::on(device, operations(model, 0.2), 0, Rule::adam());
-                step.keep(&data.scaled(), &labels);
-                step.arrange(&(0..batch as u32).collect::<Vec<_>>());
-                let line = Timeline::of(&traced, steps, &mut || {
-                    step.choose(0, batch);
-                    let pass = step.piece(0..batch, batch, Numbers::F32);
-                    let scores = step.fetch(pass);
-                    step.update(1e-3);
-                    step.device.fetched(scores);
-                    step.device.check()
-                })?;
+                let mut run = Run::new(&traced, model, batch, false)?; // each kernel is to be seen
+                let line = Timeline::of(&traced, steps, &mut || run.steps(1, 0).map(drop))?;
                 (line, format!("{model} on {batch} images, on {name}"))
             }
             Which::Gpt => {

@@ -30,7 +30,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ "$key" != performance.gpu.graph ] || { echo 'error: out of memory'; exit 1; }
-[ "$key" != performance.gpu.overlap ] || sleep 60
+[ "$key" != performance.gpu.ahead ] || sleep 60
 [ "$key" != cpu_gpu.ladder ] || sleep 0.3 # longer than from one sample of the clock to the next
 [ -n "$THROUGHPUT_COMMIT" ] && [ -d "$THROUGHPUT_KERNELS" ] && [ "$THROUGHPUT_OPENCL" = off ] && [ -z "${THROUGHPUT_DEVICE:-}" ] || exit 3
 mkdir -p "$records/$machine"
@@ -102,7 +102,7 @@ has "$summary" '^cpu_gpu.ladder +exit 0 .*: 1 values, 1 left out \(no AMX\)' 'th
 has "$summary" '^right-on-a-gpu +exit 0 .*test result: ok. 3 passed' 'a test result is missing'
 has "$summary" '^language_model.gpu +exit 0 ' 'PyTorch has the libraries of the program'
 has "$summary" '^performance.gpu.graph +exit 1 .*error: out of memory' 'a failure is not told'
-has "$summary" '^performance.gpu.overlap +exit 124 ' 'a step that does not end was not cut off'
+has "$summary" '^performance.gpu.ahead +exit 124 ' 'a step that does not end was not cut off'
 has "$summary" '^cpu_gpu.truck +does not fit: it takes 99 s' 'a step without room is not told'
 has "$summary" '^train-mlp +exit 0 .*train: there is no GPU here' 'nothing was trained'
 has "$summary" '^sass +exit 0 .*skipped' 'no reason for missing machine code'
@@ -119,13 +119,13 @@ tools/cuda/harvest.sh join "$work/nothing" "$work/joined" 2>/dev/null && fail 'n
 made=$work/joined/rtx-5070-ti/ledger.txt
 hash=$(awk '$1 == "cpu_gpu.ladder" { print $2 }' "$work/carried/hashes")
 has "$made" "^cpu_gpu.ladder +$hash +[0-9.]+ +[0-9]+ +1500 20[0-9-]+ done$" 'the ladder is not in the ledger'
-has "$made" '^performance.gpu.overlap .* failed-124$' 'a step that did not end counts as done'
+has "$made" '^performance.gpu.ahead .* failed-124$' 'a step that did not end counts as done'
 has "$made" '^cpu_gpu.lu .* empty$' 'a step that measured nothing counts as done'
 has "$made" '^language_model.gpu .* empty$' 'a step without PyTorch counts as done'
 has "$made" '^nccl .* empty$' 'no test counts as done'
 has "$made" '^sass .* empty$' 'no machine code counts as done'
 # 250 W for as long as it took.
-awk '$1 ~ /overlap/ && $4 > 0 { exit ($4 / $3 > 245 && $4 / $3 < 255) ? 0 : 1 }' "$made" || fail 'not the energy that the card told'
+awk '$1 ~ /ahead/ && $4 > 0 { exit ($4 / $3 > 245 && $4 / $3 < 255) ? 0 : 1 }' "$made" || fail 'not the energy that the card told'
 
 # The next visit: only what has no record, or whose files have changed. On a machine of its own the second command does what
 # the first one left.

@@ -14,4 +14,4 @@ toolkit="$(bash "$(dirname "$0")/toolkit.sh" "$1" --compile-only --checks)"
 eval "$toolkit"
 cd "$(dirname "$0")/../.."
 export THROUGHPUT_REQUIRE_NVCC=1 THROUGHPUT_REQUIRE_NVRTC=1 THROUGHPUT_REQUIRE_NVDISASM=1
-cargo test -q -p cpu_gpu -p performance -p language_model --test it -- --nocapture code:: cuda_compile:: machine_code::
+cargo test -q -p cpu_gpu -p engine_gpu -p language_model --test it -- --nocapture code:: cuda_compile:: compiled:: machine_code::

@@ -44,7 +44,7 @@ steps() {
     step starts 5 - bash -c starts
     tests right-on-a-gpu 60 "$products $rust $two/src/verify.rs $two/tests/it" cpu_gpu-it there_is_a_gpu
     tests tests-engine_gpu 25 "$engine $five/gpu/tests" engine_gpu-it
-    tests tests-performance 20 "$five/kernels $five/src/gpu $five/tests/it/gpu" performance-it gpu::
+    tests tests-performance 20 "$engine $five/src/gpu $five/tests/it" performance-it gpu:: timeline:: a_device_trains
     tests tests-language_model 15 "$engine $gpt $nine/tests/it/gpu.rs" language_model-it gpu::
     tests tests-ladder 20 "$products $two/tests/it" cpu_gpu-it ladder:: lu_device::
     tests tests-cpu_gpu 25 "$two/kernels $two/src $two/tests/it" cpu_gpu-it gpu:: verify:: wrong:: truck:: experiments::lu:: figures::lu:: --skip on_a_gpu
@@ -62,12 +62,11 @@ steps() {
     step doctor 5 - "$state/throughput" doctor
     measure training.mlp 25 "$dfdx" --device cuda:0
 
-    measure performance.gpu.timeline 15 "$five/kernels $five/src/gpu $five/src/measured/experiments/timeline.rs"
+    measure performance.gpu.timeline 15 "$engine $five/src/gpu $five/src/measured/experiments/timeline.rs"
     measure performance.pieces 15 "$five/src/measured/experiments/input.rs"
     measure mixed_precision.amp.speed 40 "$six/src/amp $six/src/measured/experiments/amp.rs $dfdx" --device cuda:0
-    measure performance.gpu.graph 20 "$five/kernels $five/src/gpu $five/src/measured/experiments/gpu.rs"
-    measure performance.gpu.fused 30 "$five/kernels $five/src/gpu $five/src/measured/experiments/gpu.rs"
-    measure performance.gpu.overlap 32 "$five/kernels $five/src/gpu $five/src/measured/experiments/gpu.rs"
+    measure performance.gpu.graph 30 "$engine $five/src/gpu $five/src/measured/experiments/gpu.rs"
+    measure performance.gpu.ahead 20 "$engine $five/src/gpu $five/src/measured/experiments/gpu.rs"
     step sass 15 "$products" bash -c sass
     for model in linear mlp cnn resnet transformer rnn; do
         step "train-$model" 10 "$engine" "$state/throughput" train --model "$model" --device cuda:0 --epochs 2 --run "runs/$model"

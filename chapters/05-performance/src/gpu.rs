@@ -1,26 +1,10 @@
-//! The same step on a GPU: operations fused by hand, launches recorded once and replayed, copies during the compute.
+//! The engine on a GPU, from outside. Its backend is a crate of its own; here a model's step is launched, timed and traced.
 //!
-//! The modules in the order of the page:
-//!
-//! - [`kernels`]: the chapter's kernels, one source each for CUDA and OpenCL.
-//! - [`check`]: a comparison that neither NaN nor an unwritten element passes.
-//! - [`bias`]: the backward pass through a bias and `ReLU`.
-//! - [`fused`]: four operations of a training step, in one kernel each, and one at a time.
-//! - [`product`]: the three products of a dense layer.
-//! - [`step`]: a whole training step that never leaves the device.
+//! - [`cast`]: a program as launches; [`kernels`]: their text; [`backend`]: memory and programs; [`graph`]: launches as one.
+//! - [`run`]: a model in training on data that the device has.
 //! - [`timeline`]: when each of its kernels runs, and when the CPU asks for it.
-//! - [`graph`]: that step as a CUDA graph; [`Gpu`]: the engine's backend.
-//! - [`overlap`]: the next batch is copied while this one is computed.
-//! - [`twin`]: a fused operation for dfdx on CUDA, with the feature `cuda`.
 
-pub mod bias;
-pub mod check;
-pub mod fused;
-pub mod kernels;
-pub mod overlap;
-pub mod product;
-pub mod step;
+pub mod run;
 pub mod timeline;
-pub mod twin;
 
-pub use engine_gpu::{Gpu, graph};
+pub use engine_gpu::{Gpu, backend, cast, graph, kernels};

@@ -70,16 +70,18 @@ impl Trains for Gpu<'_> {
 
     fn gather(step: &mut Step<Self>, kept: &mut Kept, batch: &Batch<Cpu>, piece: Range<usize>) {
         let Batch { data, epoch, order, range, .. } = batch;
+        // ANCHOR: kept
         let address = data.rows().as_ptr() as usize;
         if kept.0 != address {
-            let labels: Vec<u32> = (0..data.len()).map(|at| u32::from(data.label(at))).collect();
-            step.keep(data.rows(), &labels);
+            let label = |at| u32::from(data.label(at));
+            step.keep(data.rows(), &(0..data.len()).map(label).collect::<Vec<_>>());
         }
         if *kept != (address, *epoch) {
             step.arrange(&order.iter().map(|at| *at as u32).collect::<Vec<_>>());
             *kept = (address, *epoch);
         }
         step.choose(range.start + piece.start, piece.len());
+        // ANCHOR_END: kept
     }
 
     fn sound(&self) -> Result<()> {

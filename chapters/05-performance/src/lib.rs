@@ -8,7 +8,7 @@
 //! 3. [`input`]: who makes the next batch: decoding, streaming from disk, prefetching, pieces for a device.
 //! 4. [`memory`]: a meter, a prediction, and what to do when a step does not fit.
 //! 5. [`compare`]: models, batches and convolutions by the time to a model that reads well.
-//! 6. [`gpu`]: the same step on a GPU: fused kernels, a captured graph, copies during the compute.
+//! 6. [`gpu`]: the same step on a GPU: launches, a timeline, graphs, steps begun ahead.
 //!
 //! What the page measures and draws is in [`measured`].
 

@@ -1,15 +1,12 @@
-//! Graphs, streams and page-locked memory without a GPU, by chapter 2's stand-ins for NVIDIA's driver and NVRTC: nothing
-//! that is put into a stream happens before a wait, and the first error ends the program.
+//! Graphs without a GPU, by chapter 2's stand-ins for NVIDIA's driver and NVRTC: nothing that is put into a stream happens
+//! before a wait, and the first error ends the program.
 //!
-//! Each test is a program of its own that finds the stand-ins by `LD_LIBRARY_PATH`. Where there is no C++ compiler, they
-//! are skipped.
+//! The test is a program of its own that finds the stand-ins by `LD_LIBRARY_PATH`. Where there is no C++ compiler, it is
+//! skipped.
 #![cfg(target_os = "linux")]
 
-use cpu_gpu::gpu::{self, Arg, Element, Gpu, Kernel, Launch, read_all, write_all};
-use performance::gpu::{
-    graph::Graph,
-    overlap::{Feed, Pinned, Transfer},
-};
+use cpu_gpu::gpu::{self, Arg, Gpu, Kernel, Launch, read_all, write_all};
+use performance::gpu::graph::Graph;
 use stand_ins::{count, inside};
 
 #[path = "../../02-cpu-gpu/tests/fake_cuda/stand_ins.rs"] // for tests alone, so in no library
@@ -83,64 +80,7 @@ fn inner_graph() {
     assert_eq!(left(), 0, "not everything was given back");
 }
 
-/// What the stand-in's streams have yet to do.
-fn waiting() -> i64 {
-    count("libcuda.so", "fake_waiting\0")
-}
-
 /// What was not returned to the stand-in.
 fn left() -> i64 {
     count("libcuda.so", "fake_left\0")
-}
-
-#[test]
-fn every_batch_is_computed_from_its_own_copy() {
-    run("inner_overlap");
-}
-
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_overlap() {
-    if !inside() {
-        return;
-    }
-    let gpu = gpu::open("cuda").unwrap();
-    let cuda = gpu.as_cuda().unwrap();
-    let kernel = map(&*gpu);
-    let (batches, count) = (7, 64); // 256 bytes each
-    let values: Vec<f32> = (0..batches * count).map(|i| i as f32).collect();
-    let wanted: Vec<f32> = values.iter().map(|x| x * 0.5 + 1.0).collect();
-    let bytes = f32::bytes(&values);
-    let feed = Feed::new(cuda).unwrap();
-    let pinned = Pinned::new(cuda, &bytes).unwrap();
-    assert_eq!(pinned.bytes(), bytes);
-    for way in [Transfer::Waiting, Transfer::Pageable, Transfer::Pinned, Transfer::Overlapped] {
-        for taken in [0, 1, 2, batches] {
-            let (places, out) = (gpu.alloc(512).unwrap(), gpu.alloc(256 * batches).unwrap());
-            let source: Vec<&[u8]> = pinned.bytes().chunks_exact(256).take(taken).collect();
-            let mut at = 0;
-            let compute = || {
-                let from = Arg::Part { buffer: &places, offset: at % 2 * 256 };
-                let to = Arg::Part { buffer: &out, offset: at * 256 };
-                at += 1;
-                launch(&*gpu, &kernel, from, to, count)
-            };
-            feed.run(way, &source, &places, compute).unwrap();
-            let got: Vec<f32> = read_all(&*gpu, &out, taken * count).unwrap();
-            assert_eq!(got, wanted[..taken * count], "{way:?} {taken}");
-        }
-    }
-    let small = gpu.alloc(300).unwrap();
-    let error = feed.run(Transfer::Overlapped, &[&bytes[..256]], &small, || Ok(())).unwrap_err();
-    assert!(error.to_string().contains("do not fit 300 bytes"), "{error}");
-    // A panic between two copies frees nothing that one of them still reads.
-    let (places, source) = (gpu.alloc(512).unwrap(), [&bytes[..256]; 3]);
-    let broken = std::panic::AssertUnwindSafe(|| {
-        feed.run(Transfer::Pinned, &source, &places, || panic!("a step that fails"))
-    });
-    assert!(std::panic::catch_unwind(broken).is_err());
-    assert_eq!(waiting(), 0, "copies are under way");
-    drop((feed, pinned, kernel, small, places));
-    drop(gpu);
-    assert_eq!(left(), 0, "not everything was given back");
 }

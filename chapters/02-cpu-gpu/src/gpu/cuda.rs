@@ -652,13 +652,16 @@ impl Gpu for Cuda {
                 .map_err(self.failed("lock pages of the CPU's memory"))?;
             Host { context: Rc::clone(&self.context), at: at.cast(), bytes }
         };
+        // ANCHOR: fetch
         // SAFETY: so many bytes at least were allocated, and nobody else has them.
         let to = unsafe { std::slice::from_raw_parts_mut(host.at, bytes) };
         self.copying(from, bytes, "copy from the device", |at, stream| {
-            // SAFETY: the buffer is as long as `to`, which is not freed before the copy is over.
+            // SAFETY: the buffer is as long as `to`, which is not freed before
+            // the copy is over.
             unsafe { result::memcpy_dtoh_async(to, at, stream) }
         })?;
         let coming = Coming { host, bytes, mark: self.mark()? };
+        // ANCHOR_END: fetch
         Ok(Fetching { inner: Box::new(coming) })
     }
 

@@ -3,7 +3,10 @@
     for (uint row = BLOCK_Y * each + THREAD_Y; row < rows && row < (BLOCK_Y + 1) * each; row += 8)
 
 // Adds up what the eight threads of a column have, in their order, and writes the part's sum.
-FUNCTION void fold(SHARED_POINTER float *room, float sum, GLOBAL float *parts, uint col, uint cols)
+// ANCHOR: fold
+FUNCTION void fold(
+    SHARED_POINTER float *room, float sum, GLOBAL float *parts,
+    uint col, uint cols)
 {
     BARRIER(); // the last sums have been read
     room[THREAD_Y * 32 + THREAD_X] = sum;
@@ -13,3 +16,4 @@ FUNCTION void fold(SHARED_POINTER float *room, float sum, GLOBAL float *parts, u
         parts[BLOCK_Y * cols + col] = sum;
     }
 }
+// ANCHOR_END: fold

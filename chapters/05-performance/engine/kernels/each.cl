@@ -4,6 +4,7 @@
 // Writes    relu: the larger of x and 0. add: x plus a row that begins again after `period` numbers. mean: of `of` rows of an image.
 //           patches: lines of an image as square patches, or back. join: three matrices side by side. turn: columns as rows.
 
+// ANCHOR: relu
 KERNEL THREADS_OF_BLOCK(256, 1) void relu(IN(x), OUT(y), uint count)
 {
     READ(x);
@@ -11,6 +12,7 @@ KERNEL THREADS_OF_BLOCK(256, 1) void relu(IN(x), OUT(y), uint count)
     EACH_OF(i, count);
     y[i] = RELU_OF(x[i]);
 }
+// ANCHOR_END: relu
 
 KERNEL THREADS_OF_BLOCK(256, 1) void relu_backward(IN(dy), IN(y), OUT(dx), uint count)
 {

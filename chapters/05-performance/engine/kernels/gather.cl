@@ -13,8 +13,10 @@ KERNEL THREADS_OF_BLOCK(256, 1) void gather(
     WORDS(state);
     WRITE(images);
     WRITE(labels);
+    // ANCHOR: gather
     EACH_OF(i, count);
     uint row = i / cols, col = i % cols, image = order[state[START] + row];
     images[i] = data[image * cols + col];
     if (col == 0) labels[row] = truth[image];
+    // ANCHOR_END: gather
 }

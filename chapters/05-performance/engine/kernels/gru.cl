@@ -28,17 +28,20 @@ KERNEL THREADS_OF_BLOCK(THREADS, 1) void moments(
     uint first = BLOCK_X * SEQUENCES;
     for (uint i = THREAD_X; i < SEQUENCES * UNITS; i += THREADS) states[i / SEQUENCES][i % SEQUENCES] = 0.0f;
     for (uint moment = 0; moment < moments; moment++) {
+        // ANCHOR: said
         BARRIER(); // the states are whole
         for (uint j = THREAD_X; j < 3 * UNITS; j += THREADS) {
             float sums[SEQUENCES];
             UNROLL for (uint s = 0; s < SEQUENCES; s++) sums[s] = bias[j];
             for (uint i = 0; i < UNITS; i++) {
                 float weight = weights[i * 3 * UNITS + j];
-                UNROLL for (uint s = 0; s < SEQUENCES; s++) sums[s] += states[i][s] * weight;
+                UNROLL for (uint s = 0; s < SEQUENCES; s++)
+                    sums[s] += states[i][s] * weight;
             }
             UNROLL for (uint s = 0; s < SEQUENCES; s++) said[s][j] = sums[s];
         }
         BARRIER(); // so is what they say
+        // ANCHOR_END: said
         for (uint i = THREAD_X; i < SEQUENCES * UNITS; i += THREADS) {
             uint s = i / UNITS, u = i % UNITS, row = (first + s) * moments + moment;
             if (first + s >= rows) continue;

@@ -17,9 +17,11 @@
 #if A >= 2
 // Number `tap` of the window around pixel `pixel` of all images of OUT_H×OUT_W, in images of IN_H×IN_W pixels of CHANNELS
 // numbers: zero beyond the border.
+// ANCHOR: window
 FUNCTION float window(GLOBAL const float *x, uint pixel, uint tap)
 {
-    uint col = pixel % OUT_W, row = pixel / OUT_W % OUT_H, image = pixel / (OUT_W * OUT_H);
+    uint col = pixel % OUT_W, row = pixel / OUT_W % OUT_H;
+    uint image = pixel / (OUT_W * OUT_H);
     uint across = tap / CHANNELS % SIDE, down = tap / CHANNELS / SIDE;
 #if BACK
     row += PAD - down; // a number below zero is a large one without a sign
@@ -29,11 +31,14 @@ FUNCTION float window(GLOBAL const float *x, uint pixel, uint tap)
     col += across - PAD;
 #endif
     bool inside = row < IN_H && col < IN_W;
-    return inside ? x[((image * IN_H + row) * IN_W + col) * CHANNELS + tap % CHANNELS] : 0.0f;
+    uint at = ((image * IN_H + row) * IN_W + col) * CHANNELS + tap % CHANNELS;
+    return inside ? x[at] : 0.0f;
 }
+// ANCHOR_END: window
 #endif
 
 // Row i and term p of the left side; neighbouring threads fetch neighbouring numbers.
+// ANCHOR: left
 #if A == 0
 #define A_AT(i, p) a[(i) * k + (p)]
 #elif A == 1
@@ -43,6 +48,7 @@ FUNCTION float window(GLOBAL const float *x, uint pixel, uint tap)
 #else
 #define A_AT(i, p) window(a, p, i)
 #endif
+// ANCHOR_END: left
 // Term p and column j of the right side.
 #if B == 0
 #define B_AT(p, j) b[(p) * b_step + (j)]
@@ -77,6 +83,7 @@ FUNCTION float after(
     float sum, uint at, uint n, GLOBAL const float *c, GLOBAL const float *bias,
     GLOBAL const uint *state, uint below, float scale, uint site)
 {
+// ANCHOR: after
 #if ACCUMULATE
     sum += c[at];
 #endif
@@ -87,9 +94,11 @@ FUNCTION float after(
     sum = RELU_OF(sum);
 #endif
 #if DROPOUT
-    sum *= keeps(state, state[FIRST] * IMAGE + at, below, site) ? scale : 0.0f; // NaN stays NaN
+    bool kept = keeps(state, state[FIRST] * IMAGE + at, below, site);
+    sum *= kept ? scale : 0.0f; // NaN stays NaN
 #endif
     return sum;
+// ANCHOR_END: after
 }
 
 KERNEL THREADS_OF_BLOCK(16, 16) void product(
@@ -165,7 +174,9 @@ KERNEL THREADS_OF_BLOCK(256, 1) void finish(
     READ(bias);
     WORDS(state);
     EACH_OF(i, count);
+    // ANCHOR: slices
     float sum = 0.0f;
     for (uint slice = 0; slice < slices; slice++) sum += parts[slice * count + i];
     c[i] = after(sum, i, n, c, bias, state, below, scale, site);
+    // ANCHOR_END: slices
 }

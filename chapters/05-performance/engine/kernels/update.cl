@@ -46,11 +46,13 @@ KERNEL THREADS_OF_BLOCK(256, 1) void update(
     m[i] = 0.9f * m[i] + (1.0f - 0.9f) * slope * slope;
     own -= rate * slope / SQRT(m[i] + 1e-8f);
 #else
+    // ANCHOR: adam
     float mean = beta1 * m[i] + rest1 * slope;
     float square = beta2 * v[i] + rest2 * slope * slope;
     m[i] = mean;
     v[i] = square;
     own -= state[AHEAD] * mean / (SQRT(square) + state[EPSILON]);
+    // ANCHOR_END: adam
 #endif
     p[i] = own;
 }

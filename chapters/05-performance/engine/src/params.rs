@@ -2,6 +2,7 @@
 //! are loops over one buffer.
 
 use crate::tensor::{Place, Tensor};
+use std::ops::Range;
 
 /// Tensors begin at multiples of this many words, 256 bytes: a device may want it, and a cut for ranks can follow it.
 pub(crate) const ALIGN: usize = 64;
@@ -69,6 +70,24 @@ impl Params {
         let tensor = self.add(name, Place::Kept, [1, cols]);
         self.kept[tensor.start..tensor.start + cols].fill(value);
         tensor
+    }
+
+    /// What lies in a range of the buffer, and in one of what is kept: they begin at its tensors.
+    #[must_use]
+    pub fn part(&self, learned: Range<usize>, kept: Range<usize>) -> Self {
+        let part = |place| if place == Place::Kept { &kept } else { &learned };
+        let inside = |named: &&Named| part(named.tensor.place).contains(&named.tensor.start);
+        let moved = |named: &Named| {
+            let start = named.tensor.start - part(named.tensor.place).start;
+            Named { tensor: Tensor { start, ..named.tensor }, ..named.clone() }
+        };
+        Self {
+            tensors: self.tensors.iter().filter(inside).map(moved).collect(),
+            values: self.values[learned.start..learned.end.min(self.values.len())].to_vec(),
+            len: learned.end.min(self.len) - learned.start,
+            kept: self.kept[kept.clone()].to_vec(),
+            random: self.random,
+        }
     }
 
     /// Words of the buffer.

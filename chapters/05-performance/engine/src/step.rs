@@ -17,7 +17,7 @@ use crate::{
 };
 use backprop::adam::{Adam, Factors, fused};
 use matmul::team::share;
-use std::{collections::HashMap, ops::Range};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
 /// `update.cl`: optimizers' rules, and the squares of a gradient.
 pub const UPDATE: &str =
@@ -29,6 +29,8 @@ pub const GATHER: &str = include_str!("../kernels/gather.cl");
 pub struct Step<B: Backend = Cpu> {
     /// What is trained.
     pub model: Model,
+    /// What is recorded of it.
+    split: Box<dyn Split>,
     /// Where.
     pub device: B,
     /// The passes that were asked for, each recorded once.
@@ -48,9 +50,38 @@ pub struct Step<B: Backend = Cpu> {
     told: Option<[u32; state::WORDS]>,
 }
 
+/// How a rank of several records a step, and what it keeps; one device records and keeps all.
+// ANCHOR: split
+pub trait Split: Send + Sync {
+    /// Words of one of the buffers with the parameters' layout.
+    fn words(&self, model: &Model, _: Place) -> usize {
+        model.params.words()
+    }
+
+    /// A pass.
+    fn pass(&self, model: &Model, pass: Pass, form: Form) -> Program {
+        program(model, pass, form)
+    }
+
+    /// The update.
+    fn update(&self, model: &Model, rule: Rule, form: Form) -> Program {
+        let mut cx = Recorder::new(ALONE, form);
+        let all = Place::UPDATED.map(|place| model.params.all(place));
+        update(&mut cx, &rule, all);
+        cx.finish()
+    }
+}
+// ANCHOR_END: split
+
+/// One device.
+pub struct Whole;
+
+impl Split for Whole {}
+
 /// An optimizer: its code for a CPU, and its kernel for a GPU.
+#[derive(Clone)]
 pub struct Rule {
-    code: Box<dyn Fn(Update) + Send + Sync>,
+    code: Arc<dyn Fn(Update) + Send + Sync>,
     /// Which of `update.cl`'s rules, and the fraction of itself that a parameter loses, before the learning rate.
     kernel: Option<(Kernel, f32)>,
     /// What Adam's kernels take of its constants.
@@ -80,7 +111,7 @@ impl Rule {
         code: impl Fn(Update) + Send + Sync + 'static,
         kernel: Option<(Kernel, f32)>,
     ) -> Self {
-        Self { code: Box::new(code), kernel, means: Adam::default(), spared: Vec::new() }
+        Self { code: Arc::new(code), kernel, means: Adam::default(), spared: Vec::new() }
     }
 
     /// On a GPU with other means than Adam's paper has, and without decay of some tensors.
@@ -115,19 +146,30 @@ pub struct Update<'a> {
 
 impl<B: Backend> Step<B> {
     /// A model on a device. `seed` is that of its dropout.
-    pub fn on(mut device: B, model: Model, seed: u32, rule: Rule) -> Self {
-        for place in [Place::Params, Place::Gradient, Place::Mean, Place::Square] {
-            device.allocate(place, model.params.words());
+    pub fn on(device: B, model: Model, seed: u32, rule: Rule) -> Self {
+        Self::split(device, model, seed, rule, Box::new(Whole))
+    }
+
+    /// A rank's part of a training.
+    pub fn split(
+        mut device: B,
+        model: Model,
+        seed: u32,
+        rule: Rule,
+        split: Box<dyn Split>,
+    ) -> Self {
+        for place in Place::UPDATED {
+            device.allocate(place, split.words(&model, place));
         }
         device.allocate(Place::Kept, model.params.kept.len());
         device.allocate(Place::State, state::WORDS);
         let means = rule.means;
-        let update = device.load(update(&device, model.params.words(), rule));
+        let update = device.load(split.update(&model, rule, device.form()));
         let (passes, gathers, state) = (HashMap::new(), HashMap::new(), [0; state::WORDS]);
         let kept = 0;
         let (norm, told) = (None, None);
         let mut step =
-            Self { model, device, passes, update, norm, gathers, kept, means, state, told };
+            Self { model, split, device, passes, update, norm, gathers, kept, means, state, told };
         let params = &mut step.model.params;
         let (values, kept) = (params.first_values(), params.kept.clone());
         step.device.write(Tensor::new(Place::Params, 0, 1, values.len()), &values);
@@ -154,15 +196,21 @@ impl<B: Backend> Step<B> {
         images: usize,       // of the batch
         numbers: Numbers,
     ) -> Pass {
-        self.state[state::FIRST] = piece.start as u32;
-        self.state[state::SHARE] = (1.0 / images as f32).to_bits();
         let pass = Pass::piece(&piece, numbers);
-        self.start(pass);
+        self.part(pass, piece.start, 1.0 / images as f32);
         // The batch has one mask, whatever its pieces.
         self.skip(u32::from(piece.end == images));
         pass
     }
     // ANCHOR_END: piece
+
+    /// Runs a pass on some images of a batch, from the `first` on, each of which has this share of the loss; the others are
+    /// another pass's, or another rank's.
+    pub fn part(&mut self, pass: Pass, first: usize, share: f32) {
+        self.state[state::FIRST] = first as u32;
+        self.state[state::SHARE] = share.to_bits();
+        self.start(pass);
+    }
 
     /// The scores of a pass, a row for each image, which come later.
     pub fn fetch(&mut self, pass: Pass) -> B::Fetching {
@@ -215,8 +263,8 @@ impl<B: Backend> Step<B> {
 
     /// Records a pass, if it never ran.
     pub fn ready(&mut self, pass: Pass) {
-        let Self { model, device, passes, .. } = self;
-        passes.entry(pass).or_insert_with(|| device.load(program(model, pass, device.form())));
+        let Self { model, split, device, passes, .. } = self;
+        passes.entry(pass).or_insert_with(|| device.load(split.pass(model, pass, device.form())));
     }
 
     /// Runs a pass, or starts it.
@@ -413,7 +461,7 @@ pub fn program(model: &Model, pass: Pass, form: Form) -> Program {
 // ANCHOR_END: record
 
 /// A pass over all parameters.
-const ALONE: Pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
+pub const ALONE: Pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
 
 /// The squares of so many words of a gradient, a sum for each row of them.
 fn norm(device: &impl Backend, words: usize) -> Program {
@@ -434,39 +482,41 @@ fn norm(device: &impl Backend, words: usize) -> Program {
     cx.finish()
 }
 
-/// The update of so many words of parameters.
-fn update(device: &impl Backend, words: usize, rule: Rule) -> Program {
-    let Rule { code, kernel, means: Adam { beta1, beta2, .. }, spared } = rule;
-    let mut cx = Recorder::new(ALONE, device.form());
-    let (state, rows) = (state::tensor(), words / WHOLE);
+/// The update of some parameters, from their two means and their gradient, which are as long.
+pub fn update(cx: &mut Recorder, rule: &Rule, [p, m, v, g]: [Tensor; 4]) {
+    let Rule { code, kernel, means, spared } = rule;
+    let (state, words, start) = (state::tensor(), p.words(), p.start);
+    let row = if words.is_multiple_of(WHOLE) { WHOLE } else { 1 };
     cx.of("update", |cx| {
-        let all = Tensor::new(Place::Params, 0, rows, WHOLE);
-        let twins = [Place::Params, Place::Mean, Place::Square, Place::Gradient];
-        let writes = twins.map(|place| all.twin(place).by_rows());
+        let (code, units) = (Arc::clone(code), words / row);
+        let writes = [p, m, v, g].map(Tensor::by_rows);
         let call =
-            cx.rows("update", rows, [state.whole()], writes, move |at, [state], [p, m, v, g]| {
-                let (step, first) = (whole(state)[state::STEP] as i32, at * WHOLE);
+            cx.rows("update", units, [state.whole()], writes, move |at, [state], [p, m, v, g]| {
+                let (step, first) = (whole(state)[state::STEP] as i32, start + at * row);
                 let (rate, clip) = (state[state::RATE], state[state::CLIP]);
                 code(Update { step, rate, clip, first, p, means: [m, v], g });
             });
         call.costs(11 * words);
-        if let Some((rule, decay)) = kernel {
+        if let Some((rule, decay)) = *kernel {
             let launch = Launch::each(UPDATE, "update", words).real(decay);
+            let Adam { beta1, beta2, .. } = *means;
             let numbers = [beta1, 1.0 - beta1, beta2, 1.0 - beta2];
             let launch = numbers.into_iter().fold(launch, |launch, x| launch.real(x as f32));
             let some = usize::from(!spared.is_empty());
             let launch = launch.compiled(&[("RULE", rule as usize), ("SPARED", some)]);
-            call.launches(launch.reading(bits(words, spared).into()));
+            call.launches(launch.reading(bits(start..start + words, spared).into()));
         }
     });
-    cx.finish()
 }
 
-/// A bit for each [`ALIGN`] of so many words, which says whether they are among these; nothing for none.
-fn bits(words: usize, some: Vec<Range<usize>>) -> Vec<u32> {
-    let mut bits = vec![0; if some.is_empty() { 0 } else { words.div_ceil(32 * ALIGN) }];
-    for at in some.into_iter().flat_map(|some| some.start / ALIGN..some.end.div_ceil(ALIGN)) {
-        bits[at / 32] |= 1 << (at % 32);
+/// A bit for each [`ALIGN`] of a buffer's `words`, which says whether they are among these; nothing for none.
+fn bits(words: Range<usize>, some: &[Range<usize>]) -> Vec<u32> {
+    let mut bits = vec![0; if some.is_empty() { 0 } else { words.len().div_ceil(32 * ALIGN) }];
+    for at in some.iter().flat_map(|some| some.start / ALIGN..some.end.div_ceil(ALIGN)) {
+        if words.contains(&(at * ALIGN)) {
+            let at = at - words.start / ALIGN;
+            bits[at / 32] |= 1 << (at % 32);
+        }
     }
     bits
 }

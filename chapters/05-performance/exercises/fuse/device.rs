@@ -19,7 +19,7 @@ const BLOCKS: usize = 1024;
 /// What all kernels begin with: names that both interfaces share, and the total of a block.
 const PRELUDE: &str = concat!(
     include_str!("../../../02-cpu-gpu/kernels/portable.h"),
-    include_str!("../../kernels/maths.h"),
+    include_str!("../../engine/kernels/maths.h"),
     r"
 #define TOTAL_OF_BLOCK(mine, to)                                            \
     BARRIER();                                                              \

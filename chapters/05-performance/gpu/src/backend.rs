@@ -204,15 +204,18 @@ impl<'g> Gpu<'g> {
         let Some(cuda) = self.device.as_cuda().filter(|_| self.graphs) else {
             return self.launch(loaded);
         };
+        // ANCHOR: start
         let mut known = loaded.graph.borrow_mut();
         if known.as_ref().is_none_or(|(replaced, _)| *replaced != self.replaced) {
             drop(known.take());
-            // SAFETY: kernels and memory are the program's, which has the graph; a buffer of the device is replaced only with
-            // another count, and then this graph is not started again.
+            // SAFETY: kernels and memory are the program's, which has the graph;
+            // a buffer of the device is replaced only with another count, and
+            // then this graph is not started again.
             let graph = unsafe { Graph::capture(cuda, || self.launch(loaded)) }?;
             *known = Some((self.replaced, graph));
         }
         known.as_ref().map_or(Ok(()), |(_, graph)| graph.replay())
+        // ANCHOR_END: start
     }
 
     /// Starts the kernel that sets the words of the state.

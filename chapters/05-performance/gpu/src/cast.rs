@@ -103,6 +103,11 @@ impl Cast<'_> {
     fn call(&mut self, call: &Call) -> Result<()> {
         match &call.work {
             Work::Product(product) => self.product(call, product),
+            Work::Collective(_) => Err(Error::message(format!(
+                "`{}` ({}) speaks to other ranks, which a program of a GPU can't; take --device cpu",
+                call.op.trim(),
+                call.name
+            ))),
             Work::Rows(rows) => {
                 let tensors: Vec<Tensor> = rows.operands.iter().map(|o| o.tensor).collect();
                 match &rows.device {

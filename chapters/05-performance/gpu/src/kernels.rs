@@ -37,7 +37,7 @@ pub fn text(source: &str) -> String {
     let words: String = words.map(|(name, at)| format!("#define {name} {at}\n")).concat();
     let files = [
         include_str!("../../../02-cpu-gpu/kernels/portable.h"),
-        include_str!("../../kernels/maths.h"),
+        include_str!("../../engine/kernels/maths.h"),
         include_str!("../../engine/kernels/operands.h"),
     ];
     format!("{}{words}{source}", files.concat())
@@ -93,16 +93,19 @@ const WORTH: usize = 64;
 const DEPTH: usize = 16;
 
 impl Cut {
-    /// The largest tiles that leave enough blocks; where even the smallest are few, the sums are cut too.
+    // ANCHOR: cut
+    /// The largest tiles that leave enough blocks; where even the smallest
+    /// are few, the sums are cut too.
     pub fn of([m, k, n]: [usize; 3]) -> Self {
         let tiles = |each: usize| m.div_ceil(16 * each) * n.div_ceil(16 * each);
-        let fits =
-            |each: usize| 16 * each <= m.min(n).next_multiple_of(32) && tiles(each) >= BLOCKS / 2;
-        let each = [8, 4].into_iter().find(|each| fits(*each)).unwrap_or(2);
+        let side = m.min(n).next_multiple_of(32);
+        let fits = |each: &usize| 16 * each <= side && tiles(*each) >= BLOCKS / 2;
+        let each = [8, 4].into_iter().find(fits).unwrap_or(2);
         let slices = (BLOCKS / tiles(each)).min(k / WORTH).max(1);
         let slice = k.div_ceil(slices).next_multiple_of(DEPTH).max(DEPTH);
         Self { each, slice, slices: k.div_ceil(slice).max(1) }
     }
+    // ANCHOR_END: cut
 
     /// Blocks along x and y.
     pub fn grid(self, [m, _, n]: [usize; 3]) -> [usize; 2] {

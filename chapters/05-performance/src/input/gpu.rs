@@ -122,10 +122,12 @@ impl Link {
         let copy = self.send(piece, piece.len())?;
         let rounds = (1e6 * copy / kernel_alone(1_000_000)?).clamp(1.0, 1e9) as u32;
         let alone = kernel_alone(rounds)?;
+        // ANCHOR: both
         let start = Instant::now();
         run(rounds).map_err(device)?; // returns at once
         self.send(piece, piece.len())?;
         gpu.finish().map_err(device)?;
+        // ANCHOR_END: both
         Ok([alone, copy, start.elapsed().as_secs_f64()])
     }
 }

@@ -1,18 +1,11 @@
-//! The chapter from outside, by part; its kernels through NVIDIA's compilers, and its figures from records.
+//! The chapter from outside, by part, and its figures from records.
 
 mod compare {
     mod convolution;
 }
-mod cuda_compile;
 mod gpu {
-    mod check;
-    mod fused;
-    mod graph;
-    mod overlap;
-    mod product;
-    mod step;
+    mod run;
     mod timeline;
-    mod twin;
 }
 mod input {
     mod decode;
@@ -47,8 +40,3 @@ mod profile {
     mod report;
     mod trace;
 }
-
-// Chapter 2's, for tests alone.
-#[allow(dead_code, reason = "chapter 2 uses all of it")]
-#[path = "../../../02-cpu-gpu/tests/compiled/code.rs"]
-mod code;

@@ -34,12 +34,15 @@ impl Op for Relu {
     }
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        // ANCHOR: launches
         let (units, y) = (cx.pass.rows, cx.like(x));
         cx.rows("relu", units, [x.by_rows()], [y.by_rows()], |_, [x], [y]| {
-            lab::wide!(|| y.iter_mut().zip(x).for_each(|(y, x)| *y = at_least(0.0, *x)));
+            let given = y.iter_mut().zip(x);
+            lab::wide!(|| given.for_each(|(y, x)| *y = at_least(0.0, *x)));
         })
         .costs(x.words())
         .launches(Launch::each(EACH, "relu", x.words()));
+        // ANCHOR_END: launches
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let dx = cx.like(x);
             let reads = [dy.by_rows(), y.by_rows()];

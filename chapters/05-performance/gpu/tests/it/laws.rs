@@ -6,8 +6,8 @@ use engine::{
     backend::Backend as _,
     model::{self, Model},
     plan::Plan,
-    program::{Call, Numbers},
-    record::Pass,
+    program::{Call, Numbers, What},
+    record::{Pass, Recorder},
     step::{Rule, Step, program},
     tensor::{Place, Tensor},
 };
@@ -196,4 +196,15 @@ fn what_a_gpu_can_not_do_is_said_by_name() {
     assert!(why.contains("16-bit numbers are for the CPU"), "{why}");
     // And nothing is done from then on.
     assert!(device.predict(2).is_empty());
+}
+
+#[test]
+fn what_asks_other_ranks_is_for_the_cpu() {
+    let pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
+    let mut cx = Recorder::new(pass, FORM);
+    let gradient = model::linear(3).params.all(Place::Gradient);
+    cx.of("replicas", |cx| cx.collective(What::Sum, 0, None, Some(gradient)));
+    let program = cx.finish();
+    let why = launches(&program, &Plan::new(&program, false)).err().unwrap().to_string();
+    assert!(why.contains("`replicas` (all-reduce) speaks to other ranks"), "{why}");
 }

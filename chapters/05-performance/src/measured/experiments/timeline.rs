@@ -1,11 +1,10 @@
 //! A step of the GPU part, call by call.
 
-use super::gpu::{SIZES, images, model, on_each, timed};
+use super::gpu::{MODEL, on_each, timed};
 use crate::gpu::{
-    step::Step,
+    run::Run,
     timeline::{self, Timeline},
 };
-use backprop::adam::Adam;
 use cpu_gpu::gpu::{Gpu, Kind, trace::Traced};
 use lab::{Budget, Experiment, Recorder, Result, record::ParamList};
 
@@ -26,7 +25,7 @@ lab::keys! {
     pub OVERHEAD: measured "performance.gpu.timeline.overhead", Ratio, ["device", "batch"];
 }
 
-/// The batches whose steps are recorded: on a GPU a step of the smaller one is as long as its kernels' chains of loads.
+/// The batches whose steps are recorded: on a GPU a step of the smaller one hardly fills it.
 pub const BATCHES: [usize; 2] = [32, 512];
 
 /// The experiment of this file.
@@ -37,26 +36,25 @@ pub fn experiments() -> Vec<Experiment> {
                 // A CPU that runs the kernels is shown once with the quick budget.
                 let once = gpu.about().kind == Kind::Cpu && r.budget == Budget::Quick;
                 let batches = if once { &BATCHES[..1] } else { &BATCHES };
-                batches.iter().try_for_each(|batch| record(r, gpu, SIZES, *batch))
+                batches.iter().try_for_each(|batch| record(r, gpu, *batch))
             })
         },
             "when each kernel of a training step runs on a device, and when the CPU asks for it";
     }
 }
 
-/// Records a network's step on a batch.
+/// Records a step on a batch.
 ///
 /// # Errors
 /// The device's own.
-pub fn record(r: &mut Recorder, gpu: &dyn Gpu, sizes: [usize; 3], batch: usize) -> Result<()> {
+pub fn record(r: &mut Recorder, gpu: &dyn Gpu, batch: usize) -> Result<()> {
     let list: ParamList = &[("device", &gpu.about().id), ("batch", &batch)];
     r.note_at(RAN.at(list));
     let steps = if r.budget == Budget::Full { 25 } else { 5 };
     let traced = Traced::new(gpu);
-    let (model, (pixels, labels)) = (model(&sizes)?, images(sizes, batch));
-    let step = Step::new(&traced, &model, (&pixels, &labels), batch, Adam::default())?;
-    let line = Timeline::of(&traced, steps, &mut || step.launch())?;
-    let alone = timed(r, gpu, 1, || Ok(()), || step.launch())?;
+    let mut run = Run::new(&traced, MODEL, batch, false)?; // each kernel is to be seen
+    let line = Timeline::of(&traced, steps, &mut || run.launch().map(drop))?;
+    let alone = timed(r, gpu, 1, || run.launch().map(drop))?;
     r.one(OVERHEAD.at(list), line.steps.median() / alone.median());
     r.one(BUSY.at(list), line.busy());
     for (at, span) in line.spans.iter().enumerate() {

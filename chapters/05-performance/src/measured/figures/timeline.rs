@@ -21,9 +21,8 @@ fn device_name(id: &str) -> &str {
 
 /// The calls of a step on the device that comes first in chapter 2's list, of those recorded: a GPU before a CPU.
 fn calls(records: &Records) -> Result<Vec<&Value>> {
-    let step = |device: &str| records.every(RAN.at(&[("device", &device), ("batch", &BATCHES[0])]));
-    let found = DEVICES.into_iter().rev().find_map(|device| step(device).ok());
-    match found {
+    let of = |device: &str| records.every(RAN.at(&[("device", &device), ("batch", &BATCHES[0])]));
+    match DEVICES.into_iter().rev().find_map(|device| of(device).ok()) {
         Some(calls) => Ok(calls),
         None => records.every(RAN.at(&[])),
     }
@@ -68,7 +67,7 @@ fn draw(records: &Records) -> Result<Drawing> {
             "One step of 784-128-10 on {batch} images, {}, from left to right: {} kernels, at work {} of the time. {longest}",
             Unit::Seconds.format(whole),
             calls.len(),
-            records.text(BUSY.at(&[("device", &param("device")), ("batch", &batch)]))?,
+            records.text(BUSY.beside(calls[0]))?,
         ),
         alt: format!(
             "A timeline with two lanes, the calls above the kernels. Longer than 3% of the step: {}.",

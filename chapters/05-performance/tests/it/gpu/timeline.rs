@@ -1,8 +1,11 @@
-use backprop::{adam::Adam, mlp::Mlp};
 use cpu_gpu::gpu::testing;
 use cpu_gpu::gpu::trace::{Span, Traced, What};
 use lab::Samples;
-use performance::gpu::{step::Step, timeline::Timeline};
+use performance::gpu::{
+    run::{Run, launches},
+    timeline::Timeline,
+};
+use training::Model;
 
 fn span(name: &str, ran: [f64; 2]) -> Span {
     Span { name: name.into(), what: What::Kernel, called: [0.0, 0.5], ran }
@@ -22,13 +25,13 @@ fn kinds_are_summed_and_the_rest_is_idle() {
 fn a_step_of_the_median_length_is_shown_and_one_of_nothing_refused() {
     let Some(gpu) = testing::opencl() else { return };
     let traced = Traced::new(&*gpu);
-    let model = Mlp::new(&[20, 8, 10], 1).unwrap();
-    let (pixels, labels) = (vec![7; 6 * 20], vec![1; 6]);
-    let step = Step::new(&traced, &model, (&pixels, &labels), 3, Adam::default()).unwrap();
-    let line = Timeline::of(&traced, 5, &mut || step.launch()).unwrap();
-    assert_eq!((line.spans.len(), line.steps.0.len()), (Step::LAUNCHES, 5));
+    let mut run = Run::new(&traced, Model::Mlp, 3, false).unwrap();
+    let mut step = || run.launch().map(drop);
+    let line = Timeline::of(&traced, 5, &mut step).unwrap();
+    let kernels = launches(&*gpu, Model::Mlp, 3).unwrap();
+    assert_eq!((line.spans.len(), line.steps.0.len()), (kernels, 5));
     assert!((line.seconds() - line.steps.median()).abs() < 1e-12);
     assert!(line.busy() > 0.0 && line.busy() <= 1.0, "{}", line.busy());
-    assert!(Timeline::of(&traced, 0, &mut || step.launch()).is_err());
+    assert!(Timeline::of(&traced, 0, &mut step).is_err());
     assert!(Timeline::of(&traced, 1, &mut || Ok(())).is_err());
 }

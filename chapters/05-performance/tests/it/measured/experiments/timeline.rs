@@ -1,16 +1,17 @@
 use cpu_gpu::gpu::testing::opencl;
 use lab::{Experiment, Recorder, Records, testing};
 use performance::{
-    gpu::step::Step,
+    gpu::run::launches,
     measured::experiments::timeline::{BUSY, OVERHEAD, RAN, WHOLE, record},
 };
+use training::Model;
 
-/// Records as a run leaves them, of a small network; none where there is no device.
+/// Records as a run leaves them, of a small batch; none where there is no device.
 fn records() -> Option<Records> {
     opencl()?;
     let small = |r: &mut Recorder| {
         let Some(gpu) = opencl() else { return Ok(()) };
-        record(r, &*gpu, [20, 8, 10], 4)
+        record(r, &*gpu, 4)
     };
     let experiment = testing::experiment(performance::chapter(), RAN.name);
     let run = testing::run(&Experiment { run: small, ..experiment });
@@ -21,7 +22,7 @@ fn records() -> Option<Records> {
 fn a_step_is_recorded_call_by_call() {
     let Some(records) = records() else { return };
     let calls = records.every(RAN.at(&[])).unwrap();
-    assert_eq!(calls.len(), Step::LAUNCHES);
+    assert_eq!(calls.len(), launches(&*opencl().unwrap(), Model::Mlp, 4).unwrap());
     let sum: f64 = calls.iter().map(|call| call.median).sum();
     let [busy, whole] = [BUSY, WHOLE].map(|key| records.get(key.at(&[])).unwrap().median);
     assert!((sum / whole - busy).abs() < 1e-3, "{sum} of {whole} is not {busy}");

@@ -5,14 +5,12 @@
 #ifdef __OPENCL_VERSION__
 #define BYTE uchar
 #define EXP(x) exp(x)
-#define EXPM1(x) expm1(x)
 #define LOG(x) log(x)
 #define SQRT(x) sqrt(x)
 #define MUL_HIGH(a, b) mul_hi((uint)(a), (uint)(b)) // the upper half of a product of whole numbers
 #else
 #define BYTE unsigned char
 #define EXP(x) expf(x)
-#define EXPM1(x) expm1f(x)
 #define LOG(x) logf(x)
 #define SQRT(x) sqrtf(x)
 #define MUL_HIGH(a, b) __umulhi(a, b)
