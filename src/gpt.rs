@@ -85,7 +85,7 @@ impl Gpt {
             None => Amount::Minutes(self.minutes.unwrap_or(MINUTES)),
         };
         let replicas = train.replicas.unwrap_or(1);
-        let on_cores = replicas * settings.accumulate > 1 || settings.numbers == Numbers::Bf16;
+        let on_cores = replicas > 1 || settings.numbers == Numbers::Bf16;
         Ok(Job {
             config,
             settings,
@@ -103,16 +103,17 @@ impl Gpt {
 }
 
 /// The device that takes the steps, by chapter 2's name; none for this machine's cores. Unless told otherwise the first NVIDIA
-/// GPU, if it can take the steps.
+/// GPU, or else the first that OpenCL drives, if it can take the steps.
 fn device(asked: Option<&str>, on_cores: bool, there: &Devices) -> Result<Option<String>> {
     let names = || there.found.iter().map(|about| about.id.as_str());
+    let found = |id: &&str| names().any(|name| name == *id);
     match asked.unwrap_or("auto") {
         "cpu" => Ok(None),
         "auto" if on_cores => Ok(None),
-        "auto" => Ok(names().find(|id| *id == "cuda").map(str::to_owned)),
+        "auto" => Ok(["cuda", "opencl-gpu"].into_iter().find(found).map(str::to_owned)),
         asked => {
             let id = asked.strip_suffix(":0").unwrap_or(asked);
-            if !names().any(|name| name == id) {
+            if !found(&id) {
                 let all: Vec<&str> = ["auto", "cpu"].into_iter().chain(names()).collect();
                 bail!(
                     "this machine has no device {asked} for a language model; take one of {}",
@@ -158,13 +159,14 @@ mod tests {
     use cpu_gpu::gpu::{Api, Kind, testing};
 
     #[test]
-    fn the_first_nvidia_gpu_is_taken_unless_told_otherwise() {
+    fn a_gpu_is_taken_unless_told_otherwise() {
         let named = |id: &str, api| {
             let about = testing::about(api, Kind::Gpu);
             cpu_gpu::gpu::About { id: id.to_owned(), ..about }
         };
-        let there = Devices {
+        let mut there = Devices {
             found: vec![
+                named("opencl-cpu", Api::OpenCl),
                 named("opencl-gpu", Api::OpenCl),
                 named("cuda", Api::Cuda),
                 named("cuda:1", Api::Cuda),
@@ -182,5 +184,11 @@ mod tests {
         assert_eq!(device(None, false, &Devices::default()).unwrap(), None);
         let said = device(Some("cuda:2"), false, &there).unwrap_err().to_string();
         assert!(said.contains("cuda:2") && said.contains("opencl-gpu"), "{said}");
+        for left in ["opencl-gpu", "opencl-cpu"] {
+            there.found.retain(|about| !about.id.starts_with("cuda"));
+            let taken = device(None, false, &there).unwrap();
+            assert_eq!(taken.as_deref(), Some(left).filter(|id| *id == "opencl-gpu"));
+            there.found.retain(|about| about.id == "opencl-cpu");
+        }
     }
 }

@@ -160,7 +160,8 @@ impl Trace {
                     (self.batch.unwrap_or(8) as usize, language_model::Config::tiny());
                 let case = Case::new(config, batch, 1000 + self.steps);
                 let mut step =
-                    language_model::gpu::Step::new(&traced, &case.trainer()?, &case.stream)?;
+                    language_model::gpu::trainer(&traced, &case.trainer()?, &case.stream)?;
+                step.transformer.step.device.graphs = false;
                 let line = Timeline::of(&traced, steps, &mut || {
                     let done = step.step(&case.stream);
                     done.map(drop).map_err(|e| cpu_gpu::Error::message(e.to_string()))

@@ -31,6 +31,7 @@ while [ $# -gt 0 ]; do
 done
 [ "$key" != performance.gpu.graph ] || { echo 'error: out of memory'; exit 1; }
 [ "$key" != performance.gpu.ahead ] || sleep 60
+[ "$key" != cpu_gpu.ladder ] || sleep 0.3 # longer than from one sample of the clock to the next
 [ -n "$THROUGHPUT_COMMIT" ] && [ -d "$THROUGHPUT_KERNELS" ] && [ "$THROUGHPUT_OPENCL" = off ] && [ -z "${THROUGHPUT_DEVICE:-}" ] || exit 3
 mkdir -p "$records/$machine"
 echo '{"cpu": "some"}' >"$records/$machine/machine.json"

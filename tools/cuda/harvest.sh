@@ -38,13 +38,14 @@ steps() {
     local products="$two/kernels $two/src/tensor_cores $two/src/ladder.rs $two/src/gpu"
     local dfdx="$four/src/learning $four/src/models"
     local engine="$five/engine/src $five/engine/kernels $five/gpu/src $five/src/learner.rs $dfdx"
+    local gpt="$nine/kernels $nine/src/gpu.rs $nine/src/layers $nine/src/transformer.rs"
 
     step machine 5 - bash -c 'nvidia-smi -q || echo "skipped: no nvidia-smi"'
     step starts 5 - bash -c starts
     tests right-on-a-gpu 60 "$products $rust $two/src/verify.rs $two/tests/it" cpu_gpu-it there_is_a_gpu
     tests tests-engine_gpu 25 "$engine $five/gpu/tests" engine_gpu-it
     tests tests-performance 20 "$engine $five/src/gpu $five/tests/it" performance-it gpu:: timeline:: a_device_trains
-    tests tests-language_model 15 "$nine/kernels $nine/src/gpu $nine/tests/it/gpu" language_model-it gpu::
+    tests tests-language_model 15 "$engine $gpt $nine/tests/it/gpu.rs" language_model-it gpu::
     tests tests-ladder 20 "$products $two/tests/it" cpu_gpu-it ladder:: lu_device::
     tests tests-cpu_gpu 25 "$two/kernels $two/src $two/tests/it" cpu_gpu-it gpu:: verify:: wrong:: truck:: experiments::lu:: figures::lu:: --skip on_a_gpu
     tests nccl 10 "$seven/src/comm $seven/tests/it/comm" multi_gpu-it on_a_gpu
@@ -52,7 +53,7 @@ steps() {
     measure cpu_gpu.ladder 110 "$products $rust $two/src/measured/experiments/ladder.rs"
     measure performance.gpu.pytorch 45 "$five/peers/pytorch_gpu.py $five/src/measured/experiments/pytorch.rs" --peers
     measure performance.gpu.models 140 "$five/peers/pytorch_models.py $five/src/measured/experiments/pytorch.rs $engine" --peers
-    measure language_model.gpu 95 "$nine/kernels $nine/src/gpu $nine/peers/pytorch_gpt.py $nine/src/measured/experiments/gpu.rs" --peers
+    measure language_model.gpu 95 "$engine $gpt $nine/peers/pytorch_gpt.py $nine/src/measured/experiments/gpu.rs" --peers
 
     measure cpu_gpu.counters 40 "$two/kernels $two/src/counters.rs $two/src/measured/experiments/counters.rs"
     measure cpu_gpu.lu 25 "$two/kernels $two/src/lu $two/src/measured/experiments/lu.rs"

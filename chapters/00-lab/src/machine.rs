@@ -12,7 +12,6 @@ pub(crate) use provenance::VARIABLES;
 pub use provenance::{Provenance, is_the_command, is_unoptimised, warn_if_unoptimised};
 
 /// A machine, as `machine.json` keeps it.
-// ANCHOR: machine
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// The CPU's model name.
@@ -36,7 +35,6 @@ pub struct Machine {
     /// The CUDA toolkit's version, if there is one.
     pub cuda: Option<String>,
 }
-// ANCHOR_END: machine
 
 impl Machine {
     /// The machine as a caption names it: `AMD EPYC (2 cores)`.

@@ -15,7 +15,7 @@ use backprop::softmax::best;
 use cpu_gpu::gpu;
 use dfdx::prelude::*;
 use engine_gpu::Gpu;
-use lab::{Device, Unit};
+use lab::Device;
 use matmul::parallel;
 use std::{
     cell::{Cell, RefCell},
@@ -189,21 +189,7 @@ const DATA: u64 = 60_000 * 4 * PIXELS as u64;
 /// Refuses a step that needs more memory than a device has, and says which would fit.
 fn fits(device: &Gpu, settings: &Settings) -> Result<()> {
     let bytes = |rows: usize| DATA + needs_on(settings, rows, device.form(), 1).total();
-    let free = device.free().map_err(|why| Error::Device(why.to_string()))?;
-    let (batch, of) = (settings.batch, |bytes: u64| Unit::Bytes.format(bytes as f64));
-    let needed = bytes(batch);
-    if needed <= free {
-        return Ok(());
-    }
-    let smaller = std::iter::successors(Some(batch / 2), |rows| Some(rows / 2));
-    let fitting = smaller.take_while(|rows| *rows > 0).find(|rows| bytes(*rows) <= free);
-    let way = fitting.map_or("--device cpu".to_owned(), |rows| format!("--batch {rows}"));
-    Err(Error::Config(format!(
-        "a step of {batch} images needs {} on {}, which has {} free; take {way}",
-        of(needed),
-        device.gpu().about().name,
-        of(free)
-    )))
+    device.fits(settings.batch, "images", bytes).map_err(|why| Error::Config(why.to_string()))
 }
 
 /// What a product reads while chapter 4's [`autocast`](mod@training::autocast) is around a step, and the factor.

@@ -3,14 +3,14 @@
 //! The modules in the order of the page:
 //!
 //! 1. [`job`]: what is trained, and the one device that every split has to be equal to.
-//! 2. [`data_parallel`]: the batch split over replicas.
-//! 3. [`stage`] and [`layers`]: the layers on different ranks.
+//! 2. [`data_parallel`]: the batch split over replicas; [`ranks`]: what the engine's programs ask of others.
+//! 3. [`stage`]: the layers on different ranks.
 //! 4. [`schedule`]: who computes what when, as data; [`pipeline`]: micro-batches through the ranks.
 //! 5. [`tensor`]: products split by columns and rows.
 //! 6. [`zero`]: replicas that do not keep everything everywhere.
-//! 7. [`group`]: some ranks of others; [`hybrid`]: data × pipeline × tensor.
+//! 7. [`group`]: some ranks of others; [`hybrid`]: data × pipeline × tensor, and a rank of any split.
 //! 8. [`wire`]: a slow network; [`overlap`]: gradients on their way during the backward pass.
-//! 9. [`dfdx`]: chapter 4's models, split.
+//! 9. [`dfdx`]: replicas of chapter 4's models.
 //! 10. [`equality`]: every way against one device.
 //! 11. [`claims`]: what people claim about it.
 
@@ -21,9 +21,9 @@ pub mod equality;
 pub mod group;
 pub mod hybrid;
 pub mod job;
-pub mod layers;
 pub mod overlap;
 pub mod pipeline;
+pub mod ranks;
 pub mod schedule;
 pub mod stage;
 pub mod tensor;

@@ -40,7 +40,6 @@ pub struct Source {
     pub via: Option<String>,
 }
 
-// ANCHOR: figure
 /// A number, and the key of its source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,7 +49,6 @@ pub struct Figure {
     /// The key of its source.
     pub source: String,
 }
-// ANCHOR_END: figure
 
 /// What kind of thing a card is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

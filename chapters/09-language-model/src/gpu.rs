@@ -1,13 +1,63 @@
-//! The whole training step on a GPU, with portable kernels: parameters, batch and all that lies between stay in its memory.
-//!
-//! 1. [`kernels`]: the kernels, one source for OpenCL and CUDA.
-//! 2. [`product`]: the three products of a dense layer, from one source.
-//! 3. [`tensors`]: where the tensors of a layout lie in a device's buffer.
-//! 4. [`step`]: the passes and the update, one launch after the other, equal to the CPU's.
+//! The same trainer on a GPU: the list of operations is the engine's, and so is the backend (chapter 5). This chapter adds the
+//! kernels of its layers, in `kernels/`, and what a run needs: memory that is asked for, and a way home.
 
-pub mod kernels;
-pub mod product;
-pub mod step;
-pub mod tensors;
+use crate::{
+    Config, Result,
+    train::{Backend, Settings, Step, Trainer},
+    transformer::operations,
+};
+use cpu_gpu::gpu;
+use engine::{
+    needs::Needs,
+    program::Numbers,
+    record::{Pass, pieces},
+    tensor::Place,
+};
+use engine_gpu::{Gpu, backend::FORM};
 
-pub use step::Step;
+/// A trainer with its model and its optimizer's memory on a device, at the step of one on this machine's cores.
+///
+/// # Errors
+/// A sentence for more memory than the device has; as [`Trainer::new`]; what the device or its compiler says.
+pub fn trainer<'g>(
+    gpu: &'g dyn gpu::Gpu,
+    begun: &Trainer,
+    stream: &[u32],
+) -> Result<Trainer<Gpu<'g>>> {
+    let device = Gpu::new(gpu);
+    let Trainer { config, settings, step, .. } = *begun;
+    device.fits(settings.batch, "sequences", |batch| bytes(&config, &settings, batch))?;
+    let model = begun.model();
+    let parameters = model.parameters.clone();
+    let mut own = Trainer::on(device, model, settings, stream)?;
+    own.restore(step, &parameters, &begun.moments());
+    own.sound()?;
+    Ok(own)
+}
+
+/// Bytes that a step on so many sequences takes on a GPU.
+fn bytes(config: &Config, settings: &Settings, batch: usize) -> u64 {
+    let tokens = batch * settings.length;
+    let most = (batch / settings.accumulate).max(1) * settings.length;
+    let mut passes: Vec<Pass> =
+        pieces(tokens, most).map(|piece| Pass::piece(&piece, Numbers::F32)).collect();
+    passes.dedup(); // all pieces but the first are alike
+    Needs::of(&operations(config, settings.length), &passes, FORM, 1).total()
+}
+
+impl Backend for Trainer<Gpu<'_>> {
+    fn step(&mut self, stream: &[u32]) -> Result<Step> {
+        Trainer::step(self, stream)
+    }
+
+    fn plan(&mut self, steps: u64) {
+        self.settings.steps = steps;
+    }
+
+    fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()> {
+        let (parameters, moments) = (self.transformer.step.to_file(Place::Params), self.moments());
+        self.sound()?;
+        trainer.restore(self.step, &parameters, &moments);
+        Ok(())
+    }
+}

@@ -20,7 +20,7 @@
 //! 8. [`model`]: the parameters, and their file.
 //! 9. [`train`]: from the first step to the last; [`runner`] makes a user's run of it.
 //!
-//! On a GPU: [`gpu`] has the whole step as portable kernels. On many devices: [`devices`] splits the step over ranks, each way
+//! On a GPU: [`gpu`] trains by the engine's other backend, with the kernels of the layers. On many devices: [`devices`] splits the step over ranks, each way
 //! equal to one device.
 //!
 //! What came of it:

@@ -14,8 +14,8 @@ use crate::{
     train::adamw::{self, AdamW},
 };
 use engine::{
-    backend::{Backend as _, Form},
-    cpu::{Cpu, Loaded, Ways},
+    backend::{Backend, Form},
+    cpu::{Cpu, Loaded},
     model::Model as Operations,
     ops::{Op, chain, linear::Linear, loss, residual::Residual},
     params::{Named, Params},
@@ -23,7 +23,7 @@ use engine::{
     record::{Pass, Recorder},
     step::Step,
     tensor::{Place, Tensor},
-    words::whole_mut,
+    words::{whole_mut, words},
 };
 use matmul::parallel::available;
 use std::collections::HashMap;
@@ -79,10 +79,10 @@ fn check(config: &Config, tokens: usize) -> Result<()> {
     Ok(())
 }
 
-/// A model in training.
-pub struct Transformer {
+/// A model in training, on a device of the engine.
+pub struct Transformer<B: Backend = Cpu> {
     /// The engine's step: the parameters lie in it.
-    pub step: Step,
+    pub step: Step<B>,
     config: Config,
     numbers: program::Numbers,
     /// Tokens of a piece.
@@ -98,8 +98,32 @@ impl Transformer {
     pub fn new(
         model: &Model,
         (most, tokens): (usize, usize),
-        (rule, numbers): (AdamW, Numbers),
+        how: (AdamW, Numbers),
         threads: usize,
+    ) -> Result<Self> {
+        let cpu = Cpu::new(threads_of(threads));
+        let mut own = Self::on(cpu, model, (most, tokens), how)?;
+        own.piece = own.piece.min(sequences(tokens) * tokens);
+        Ok(own)
+    }
+
+    /// Bytes of what lies between parameters and gradient, as far as there were steps.
+    pub fn bytes(&self) -> usize {
+        let plans = self.step.passes.values().map(|pass| &pass.plan);
+        4 * plans.map(|plan| plan.arena + plan.scratch).max().unwrap_or(0)
+    }
+}
+
+impl<B: Backend> Transformer<B> {
+    /// [`Transformer::new`] on a device, which takes all these sequences at once.
+    ///
+    /// # Errors
+    /// As [`Transformer::new`]; the device tells its own.
+    pub fn on(
+        device: B,
+        model: &Model,
+        (most, tokens): (usize, usize),
+        (rule, numbers): (AdamW, Numbers),
     ) -> Result<Self> {
         check(&model.config, tokens)?;
         if most == 0 {
@@ -109,15 +133,13 @@ impl Transformer {
         let shrink = adamw::tensors(&model.layout, &model.config).into_iter();
         let tensors = operations.params.tensors.iter().zip(shrink);
         let tensors = tensors.map(|(named, (_, shrinks))| (range(named), shrinks)).collect();
-        let (threads, rule) = (threads_of(threads), rule.update(tensors));
-        let mut step = Step::new(operations, threads, Ways::default(), 0, rule);
+        let mut step = Step::on(device, operations, 0, rule.rule(tensors));
         step.from_file(Place::Params, &model.parameters);
         let numbers = match numbers {
             Numbers::F32 => program::Numbers::F32,
             Numbers::Bf16 => program::Numbers::Bf16,
         };
-        let piece = sequences(tokens).min(most) * tokens;
-        Ok(Self { step, config: model.config, numbers, piece })
+        Ok(Self { step, config: model.config, numbers, piece: most * tokens })
     }
 
     /// The gradient of a batch's mean loss, or this part of it, if the whole one has `all` tokens. Returns its part of the
@@ -133,9 +155,7 @@ impl Transformer {
         let (mut done, mut loss) = (0, 0.0);
         let pieces = tokens.chunks(self.piece).zip(targets.chunks(self.piece));
         for (tokens, targets) in pieces {
-            let (images, labels) = self.step.batch(tokens.len());
-            whole_mut(images).copy_from_slice(tokens);
-            labels.copy_from_slice(targets);
+            self.step.fill(tokens.len(), words(tokens), targets);
             let pass = self.step.piece(done..done + tokens.len(), all, self.numbers);
             let [sum, _] = self.step.sums(pass);
             done += tokens.len();
@@ -143,12 +163,6 @@ impl Transformer {
         }
         Ok(loss)
         // ANCHOR_END: gradient
-    }
-
-    /// Bytes of what lies between parameters and gradient, as far as there were steps.
-    pub fn bytes(&self) -> usize {
-        let plans = self.step.passes.values().map(|pass| &pass.plan);
-        4 * plans.map(|plan| plan.arena + plan.scratch).max().unwrap_or(0)
     }
 }
 

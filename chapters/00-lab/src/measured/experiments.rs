@@ -69,7 +69,6 @@ fn peaks(recorder: &mut Recorder) -> Result<()> {
     Ok(())
 }
 
-// ANCHOR: fooling
 fn fooling(recorder: &mut Recorder) -> Result<()> {
     for mistake in Mistake::ALL {
         let of = |key: Key| key.at(&[("mistake", &mistake.name())]);
@@ -82,7 +81,6 @@ fn fooling(recorder: &mut Recorder) -> Result<()> {
     }
     Ok(())
 }
-// ANCHOR_END: fooling
 
 #[cfg(test)]
 mod tests {

@@ -38,7 +38,7 @@ KERNEL THREADS_OF_BLOCK(32, 8) void moments_of_parts(
         for (uint y = 1; y < 8; y++) squares += room[y * 32 + THREAD_X];
         float around = squares - sum * sum / count;
         parts[2 * BLOCK_Y * cols + col] = first + sum / count;
-        parts[(2 * BLOCK_Y + 1) * cols + col] = around > 0.0f ? around : 0.0f;
+        parts[(2 * BLOCK_Y + 1) * cols + col] = RELU_OF(around);
     }
 }
 
@@ -90,7 +90,7 @@ KERNEL THREADS_OF_BLOCK(256, 1) void normalise(
     EACH_OF(i, count);
     uint c = i % channels;
     float own = (x[i] - moments[c]) * (scale[c] * moments[channels + c]) + bias[c];
-    y[i] = relu && own < 0.0f ? 0.0f : own; // NaN stays NaN
+    y[i] = relu ? RELU_OF(own) : own;
 }
 
 KERNEL THREADS_OF_BLOCK(32, 8) void sums_backward(
@@ -109,7 +109,7 @@ KERNEL THREADS_OF_BLOCK(32, 8) void sums_backward(
     if (col < cols)
         ROWS_OF_PART(row) {
             uint i = row * cols + col;
-            float slope = relu && !(y[i] > 0.0f) ? 0.0f : dy[i];
+            float slope = relu ? THROUGH(y[i], dy[i]) : dy[i];
             sum += slope;
             product += slope * ((x[i] - moments[col]) * moments[cols + col]);
         }
@@ -146,7 +146,7 @@ KERNEL THREADS_OF_BLOCK(256, 1) void images_backward(
     WRITE(dx);
     EACH_OF(i, count);
     uint c = i % channels;
-    float slope = relu && !(y[i] > 0.0f) ? 0.0f : dy[i], inverse = moments[channels + c];
+    float slope = relu ? THROUGH(y[i], dy[i]) : dy[i], inverse = moments[channels + c];
     float own = (x[i] - moments[c]) * inverse;
     dx[i] = scale[c] * inverse * (slope - means[c] - own * means[channels + c]);
 }

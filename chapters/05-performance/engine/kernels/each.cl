@@ -10,7 +10,7 @@ KERNEL THREADS_OF_BLOCK(256, 1) void relu(IN(x), OUT(y), uint count)
     READ(x);
     WRITE(y);
     EACH_OF(i, count);
-    y[i] = x[i] < 0.0f ? 0.0f : x[i]; // NaN stays NaN
+    y[i] = RELU_OF(x[i]);
 }
 // ANCHOR_END: relu
 
@@ -20,7 +20,7 @@ KERNEL THREADS_OF_BLOCK(256, 1) void relu_backward(IN(dy), IN(y), OUT(dx), uint 
     READ(y);
     WRITE(dx);
     EACH_OF(i, count);
-    dx[i] = y[i] > 0.0f ? dy[i] : 0.0f;
+    dx[i] = THROUGH(y[i], dy[i]);
 }
 
 KERNEL THREADS_OF_BLOCK(256, 1) void add(IN(x), IN(more), OUT(sum), uint count, uint period)

@@ -23,7 +23,7 @@ KERNEL THREADS_OF_BLOCK(256, 1) void pool(
     uint place = 0;
     for (uint number = 0; number < 4; number++) {
         float from = x[top + number / 2 * line + number % 2 * channels];
-        if (from > largest) {
+        if (from > largest || from != from) { // NaN is larger than all
             largest = from;
             place = 1u << number;
         }

@@ -91,11 +91,11 @@ FUNCTION float after(
     sum += bias[at % n];
 #endif
 #if RELU
-    sum = sum < 0.0f ? 0.0f : sum; // NaN stays NaN
+    sum = RELU_OF(sum);
 #endif
 #if DROPOUT
     bool kept = keeps(state, state[FIRST] * IMAGE + at, below, site);
-    sum = kept ? sum * scale : 0.0f;
+    sum *= kept ? scale : 0.0f; // NaN stays NaN
 #endif
     return sum;
 // ANCHOR_END: after

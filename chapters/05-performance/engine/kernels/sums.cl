@@ -66,7 +66,7 @@ KERNEL THREADS_OF_BLOCK(32, 8) void relu_backward(
         ROWS_OF_PART(row) {
             uint i = row * cols + col;
             // An output above zero was neither cut off nor left out.
-            float slope = y[i] > 0.0f ? dy[i] * scale : 0.0f;
+            float slope = THROUGH(y[i], dy[i] * scale);
             dz[i] = slope;
             sum += slope;
         }

@@ -1,13 +1,18 @@
-// Optimizers' rules for all parameters in one pass. What changes from step to step is in `state`.
+// Optimizers' rules for all parameters in one pass, and the squares of the gradient. What changes from step to step is in `state`.
 //
-// Launch    blocks of 256 threads along x, a thread for each parameter.
-// Reads     state, g.
-// Writes    p, m, v in place: m and v as far as the rule has means.
-// Macros    RULE: 0 SGD, 1 with momentum, 2 RMSprop, 3 Adam, 4 AdamW.
+// Launch    update: blocks of 256 threads along x, a thread for each parameter. squares: blocks of 32×8 threads along x, one for
+//           each 8 rows of the gradient.
+// Reads     state, g. spared: a bit for each 64 parameters, whether they lose nothing.
+// Writes    p, m, v in place: m and v as far as the rule has means. sums: of each row.
+// Macros    RULE: 0 SGD, 1 with momentum, 2 RMSprop, 3 Adam, 4 AdamW. SPARED: whether some parameters are.
 // Before    chapter 4, optimizer.rs, and chapter 3, adam.rs: `Factors` and `one_pass`.
 
 KERNEL THREADS_OF_BLOCK(256, 1) void update(
-    IN(state), OUT(p), OUT(m), OUT(v), OUT(g), uint count, float decay)
+    IN(state), OUT(p), OUT(m), OUT(v), OUT(g),
+#if SPARED
+    IN(spared),
+#endif
+    uint count, float decay, float beta1, float rest1, float beta2, float rest2)
 {
     READ(state);
     WRITE(p);
@@ -19,7 +24,11 @@ KERNEL THREADS_OF_BLOCK(256, 1) void update(
 #endif
     READ(g);
     EACH_OF(i, count);
-    float own = p[i], slope = g[i];
+    float own = p[i], slope = g[i] * state[CLIP];
+#if SPARED
+    WORDS(spared);
+    if (spared[i / 64 / 32] >> i / 64 % 32 & 1) decay = 0.0f;
+#endif
 #if RULE < 3 || RULE == 4
     float rate = state[RATE];
 #endif
@@ -38,12 +47,25 @@ KERNEL THREADS_OF_BLOCK(256, 1) void update(
     own -= rate * slope / SQRT(m[i] + 1e-8f);
 #else
     // ANCHOR: adam
-    float mean = 0.9f * m[i] + 0.1f * slope;
-    float square = 0.999f * v[i] + 0.001f * slope * slope;
+    float mean = beta1 * m[i] + rest1 * slope;
+    float square = beta2 * v[i] + rest2 * slope * slope;
     m[i] = mean;
     v[i] = square;
     own -= state[AHEAD] * mean / (SQRT(square) + state[EPSILON]);
     // ANCHOR_END: adam
 #endif
     p[i] = own;
+}
+
+KERNEL THREADS_OF_BLOCK(32, 8) void squares(IN(g), OUT(sums), uint rows, uint width)
+{
+    SHARED float parts[8 * 32];
+    READ(g);
+    WRITE(sums);
+    uint row = BLOCK_X * 8 + THREAD_Y;
+    uint here = row < rows ? width : 0, first = row * here; // others only wait at the barriers
+    float sum = 0.0f;
+    for (uint i = THREAD_X; i < here; i += 32) sum += g[first + i] * g[first + i];
+    sum = of_row(parts, sum, false);
+    if (here > 0 && THREAD_X == 0) sums[row] = sum;
 }

@@ -42,6 +42,11 @@ pub trait Backend {
 
     /// What was fetched, when it is there.
     fn fetched(&mut self, fetching: Self::Fetching) -> Vec<f32>;
+
+    /// What has failed, in a sentence: nothing on a device that can't fail.
+    fn failed(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What suits a device in a program.

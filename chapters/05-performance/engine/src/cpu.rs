@@ -5,7 +5,8 @@ use crate::{
     memory::Memory,
     ops::relu::at_least,
     plan::Plan,
-    program::{Call, Numbers, Product, Program, Work, block_of, blocks_of},
+    program::{Call, Collective, Numbers, Product, Program, What, Work, block_of, blocks_of},
+    ranks::{Failed, Ranks},
     spans::Bases,
     state,
     tensor::{Matrix, Place, Tensor},
@@ -15,7 +16,10 @@ use matmul::{Epilogue, MatMut, MatRef, Options, Threads, bgemm, sgemm, team};
 use std::{
     borrow::Cow,
     ops::Range,
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -30,6 +34,9 @@ pub struct Cpu {
     lasting: [Memory; Place::LASTING.len()],
     arena: Memory,
     scratch: Memory,
+    /// The way to other ranks, and what went wrong there.
+    ranks: Option<Mutex<Box<dyn Ranks>>>,
+    failed: Option<Failed>,
     /// What it may do.
     pub ways: Ways,
     /// Whether [`Loaded::profile`] has something to tell; looking at the clock takes some time, too.
@@ -77,9 +84,30 @@ impl Cpu {
             lasting: Default::default(),
             arena: Memory::default(),
             scratch: Memory::default(),
+            ranks: None,
+            failed: None,
             ways: Ways::default(),
             clock: false,
         }
+    }
+
+    /// One of several.
+    #[must_use]
+    pub fn with_ranks(self, ranks: impl Ranks + 'static) -> Self {
+        Self { ranks: Some(Mutex::new(Box::new(ranks))), ..self }
+    }
+
+    /// Bytes of a buffer.
+    pub fn bytes(&self, place: Place) -> usize {
+        size_of_val(self.lasting[place.lasting()].slice())
+    }
+
+    /// Whether all went well with other ranks. After a failure no program does anything.
+    ///
+    /// # Errors
+    /// The first one, once.
+    pub fn check(&mut self) -> Result<(), Failed> {
+        self.failed.take().map_or(Ok(()), Err)
     }
 
     /// The numbers of a tensor that outlives its program.
@@ -190,9 +218,24 @@ impl Cpu {
         }
         if let Some(dropout) = epilogue.dropout {
             let state = bases.whole(dropout.state);
-            let before = words::whole(state)[state::FIRST] as usize * (c.words() / units);
+            let first = words::whole(state)[state::FIRST] as usize + dropout.first;
+            let before = first * (c.words() / units);
             each(&|first, y| dropout.apply(state, before + first, y));
         }
+    }
+
+    /// Does something with other ranks.
+    fn collective(&mut self, bases: &Bases, collective: &Collective) -> Result<(), Failed> {
+        let Collective { what, group, given, result } = *collective;
+        let given = given.map_or(&[][..], |given| bases.whole(given));
+        let numbers =
+            result.map_or(&mut [][..], |to| Bases::written(bases.span(to.whole(), 1, 0, 0)));
+        let copied = !matches!(what, What::Message { .. } | What::Begin);
+        if copied && !given.is_empty() {
+            numbers.copy_from_slice(given);
+        }
+        let ranks = self.ranks.as_mut().ok_or("this device has no other ranks to speak to")?;
+        ranks.get_mut().map_err(|_| "a rank has panicked")?.meet(what, group, given, numbers)
     }
 
     /// Adds a thread's time in `work` to what was spent, if the clock runs.
@@ -241,6 +284,9 @@ impl Backend for Cpu {
     }
 
     fn run(&mut self, loaded: &Loaded) {
+        if self.failed.is_some() {
+            return;
+        }
         if !self.ways.planned && loaded.plan.arena > 0 {
             self.arena = Memory::default();
             self.arena.at_least(loaded.plan.arena);
@@ -257,6 +303,13 @@ impl Backend for Cpu {
                     let threads = self.threads.len().min(paying.max(1));
                     // ANCHOR_END: paying
                     self.timed(spent, || self.product(&bases, product, threads));
+                }
+                Work::Collective(collective) => {
+                    spent.store(1, Relaxed); // all of the call's time is its own
+                    if let Err(why) = self.collective(&bases, collective) {
+                        self.failed = Some(why);
+                        return;
+                    }
                 }
             }
             if let Some(since) = &mut since {

@@ -1,6 +1,9 @@
 //! What a GPU does for a call: kernels as text, one source for CUDA and OpenCL, and how they are launched.
 //!
-//! A kernel takes two arguments for each operand of its call, a buffer and where in it the tensor begins, and then numbers.
+//! A kernel takes two arguments for each operand of its call, a buffer and where in it the tensor begins, the same for its table,
+//! if it has one, and then numbers.
+
+use std::sync::Arc;
 
 /// A number that a kernel is given.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +28,8 @@ pub struct Launch {
     pub macros: Macros,
     /// Which of the call's operands it takes; none for all of them.
     pub operands: Option<Vec<usize>>,
+    /// Words that it reads, which no step changes; empty if there are none.
+    pub table: Arc<[u32]>,
     /// What follows them.
     pub numbers: Vec<Number>,
     /// Blocks along x and y.
@@ -67,7 +72,8 @@ impl Launch {
         block: [usize; 2],
     ) -> Self {
         let (macros, operands, numbers) = (Vec::new(), None, Vec::new());
-        Self { source, entry, macros, operands, numbers, grid, block }
+        let table = Arc::default();
+        Self { source, entry, macros, operands, table, numbers, grid, block }
     }
 
     /// A thread for each of so many numbers; their count is the first number that the kernel gets.
@@ -110,6 +116,12 @@ impl Launch {
     #[must_use]
     pub fn of(self, operands: &[usize]) -> Self {
         Self { operands: Some(operands.to_vec()), ..self }
+    }
+
+    /// With these words behind the operands.
+    #[must_use]
+    pub fn reading(self, table: Arc<[u32]>) -> Self {
+        Self { table, ..self }
     }
 
     /// With this compiled in.

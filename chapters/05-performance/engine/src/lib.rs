@@ -9,7 +9,7 @@
 //! 5. [`model`]: a model is a list of operations.
 //! 6. [`plan`]: which calls run as one, and where each tensor lies.
 //! 7. [`backend`]: what a device does for a program; [`cpu`]: chapter 1's product, and threads that take blocks of rows through
-//!    kernels. [`device`] is what calls say to GPUs, whose backend is a crate of its own.
+//!    kernels. [`ranks`]: what it asks of other devices. [`device`] is what calls say to GPUs, whose backend is a crate of its own.
 //! 8. [`state`] and [`step`]: gradients, update, predictions, and what a run needs to go on.
 //! 9. [`needs`]: what a step takes of memory, before it runs.
 
@@ -24,6 +24,7 @@ pub mod params;
 pub mod philox;
 pub mod plan;
 pub mod program;
+pub mod ranks;
 pub mod record;
 mod spans;
 pub mod state;

@@ -1,7 +1,8 @@
 //! What a step takes of memory, known before it runs: buffers have the lengths of their tensors, and the plan has the rest.
 
 use crate::{
-    backend::Form, memory::bytes, model::Model, plan::Plan, record::Pass, state, step::program,
+    backend::Form, memory::bytes, model::Model, plan::Plan, program::Program, record::Pass, state,
+    step::program,
 };
 
 /// Bytes, by what they are for.
@@ -21,6 +22,12 @@ pub struct Needs {
     pub scratch: u64,
 }
 
+/// Bytes that all share; what a GPU is asked for lies in memory of its own, too.
+fn arena(plan: &Plan, program: &Program, form: Form) -> u64 {
+    let outputs = program.outputs.iter().filter(|_| !form.cached);
+    bytes(plan.arena) + outputs.map(|output| bytes(output.words())).sum::<u64>()
+}
+
 // ANCHOR: needs
 impl Needs {
     /// What these passes of a model take, one after the other, on a device
@@ -37,10 +44,11 @@ impl Needs {
         };
         for pass in all {
             // The plan needs the list of calls, and no memory.
-            let plan = Plan::new(&program(model, *pass, form), form.cached);
+            let program = program(model, *pass, form);
+            let plan = Plan::new(&program, form.cached);
             let batch = bytes(pass.rows * model.inputs) + bytes(pass.rows);
             needs.batch = needs.batch.max(batch);
-            needs.arena = needs.arena.max(bytes(plan.arena));
+            needs.arena = needs.arena.max(arena(&plan, &program, form));
             let scratch = bytes(threads * plan.scratch);
             needs.scratch = needs.scratch.max(scratch);
         }

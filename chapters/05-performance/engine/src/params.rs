@@ -2,9 +2,10 @@
 //! are loops over one buffer.
 
 use crate::tensor::{Place, Tensor};
+use std::ops::Range;
 
 /// Tensors begin at multiples of this many words, 256 bytes: a device may want it, and a cut for ranks can follow it.
-const ALIGN: usize = 64;
+pub(crate) const ALIGN: usize = 64;
 
 /// What the buffer's length is a multiple of, so that every pass over it has equal parts.
 pub const WHOLE: usize = 1024;
@@ -69,6 +70,24 @@ impl Params {
         let tensor = self.add(name, Place::Kept, [1, cols]);
         self.kept[tensor.start..tensor.start + cols].fill(value);
         tensor
+    }
+
+    /// What lies in a range of the buffer, and in one of what is kept: they begin at its tensors.
+    #[must_use]
+    pub fn part(&self, learned: Range<usize>, kept: Range<usize>) -> Self {
+        let part = |place| if place == Place::Kept { &kept } else { &learned };
+        let inside = |named: &&Named| part(named.tensor.place).contains(&named.tensor.start);
+        let moved = |named: &Named| {
+            let start = named.tensor.start - part(named.tensor.place).start;
+            Named { tensor: Tensor { start, ..named.tensor }, ..named.clone() }
+        };
+        Self {
+            tensors: self.tensors.iter().filter(inside).map(moved).collect(),
+            values: self.values[learned.start..learned.end.min(self.values.len())].to_vec(),
+            len: learned.end.min(self.len) - learned.start,
+            kept: self.kept[kept.clone()].to_vec(),
+            random: self.random,
+        }
     }
 
     /// Words of the buffer.

@@ -51,6 +51,8 @@ pub struct Dropout {
     pub scale: f32,
     /// Which of the model's dropouts it is.
     pub site: u32,
+    /// Images of the program before those that it sees.
+    pub first: usize,
     /// Where the seed and the draw's number are.
     pub state: Tensor,
 }
@@ -60,7 +62,7 @@ impl Dropout {
     pub fn new(fraction: f64, site: u32) -> Self {
         let below = (fraction * 65536.0).round().clamp(0.0, 65535.0);
         let scale = (1.0 / (1.0 - below / 65536.0)) as f32;
-        Self { below: below as u32, scale, site, state: state::tensor() }
+        Self { below: below as u32, scale, site, first: 0, state: state::tensor() }
     }
 
     /// What the numbers of a group are multiplied with.

@@ -52,6 +52,8 @@ pub struct Program {
     pub temporaries: Vec<usize>,
     /// What is read when it has run: memory that no other tensor gets.
     pub outputs: Vec<Tensor>,
+    /// Gradients that a call adds to, which another one, or another program, wrote.
+    pub added: Vec<Tensor>,
 }
 
 /// One thing that a device does.
@@ -66,12 +68,65 @@ pub struct Call {
     pub work: Work,
 }
 
-/// A product, or a kernel over rows.
+/// A product, a kernel over rows, or what ranks do together.
 pub enum Work {
     /// A product of matrices.
     Product(Product),
     /// A kernel.
     Rows(Rows),
+    /// A collective operation, or a message.
+    Collective(Collective),
+}
+
+/// What all ranks of a group do with some numbers, each when its program comes to this call.
+#[derive(Clone, Copy, Debug)]
+pub struct Collective {
+    /// What is done.
+    pub what: What,
+    /// Which of the device's groups of ranks does it.
+    pub group: usize,
+    /// What this rank gives, if it is not what becomes of it.
+    pub given: Option<Tensor>,
+    /// What becomes of it.
+    pub result: Option<Tensor>,
+}
+
+/// A collective operation of a group, or messages between two ranks.
+// ANCHOR: collective
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The sum over the ranks.
+    Sum,
+    /// The sum begins; the program goes on.
+    Begin,
+    /// The sum that was begun first has ended.
+    End,
+    /// The sum, of which this rank gets its part.
+    Scatter,
+    /// All ranks' parts.
+    Gather,
+    /// Numbers for a rank, and numbers of a rank.
+    Message {
+        /// To whom.
+        to: Option<usize>,
+        /// From whom.
+        from: Option<usize>,
+    },
+}
+// ANCHOR_END: collective
+
+impl What {
+    /// Its name in a ledger.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "all-reduce",
+            Self::Begin => "begin all-reduce",
+            Self::End => "end all-reduce",
+            Self::Scatter => "reduce-scatter",
+            Self::Gather => "all-gather",
+            Self::Message { .. } => "message",
+        }
+    }
 }
 
 /// C = A·B, or C + A·B, and what follows while the sums are at hand.
@@ -152,6 +207,24 @@ impl Block<'_> {
 }
 
 impl Call {
+    /// What ranks do together, for an operation.
+    pub fn collective(op: &str, collective: Collective) -> Self {
+        let (name, work) = (collective.what.name(), Work::Collective(collective));
+        Self { op: op.to_owned(), name, flops: 0.0, work }
+    }
+
+    /// All tensors that it reads and writes, to be put elsewhere.
+    pub fn tensors_mut(&mut self) -> Vec<&mut Tensor> {
+        match &mut self.work {
+            Work::Rows(rows) => rows.operands.iter_mut().map(|o| &mut o.tensor).collect(),
+            Work::Product(Product { c, a, b, epilogue, .. }) => {
+                let all = [c, &mut a.tensor, &mut b.tensor];
+                all.into_iter().chain(&mut epilogue.bias).collect()
+            }
+            Work::Collective(c) => c.given.iter_mut().chain(&mut c.result).collect(),
+        }
+    }
+
     /// Says what it computes, for the ledger.
     pub fn costs(&mut self, flops: usize) -> &mut Self {
         self.flops = flops as f64;
@@ -184,6 +257,7 @@ impl Call {
                 let all = [Some(p.a.tensor), Some(p.b.tensor), p.epilogue.bias];
                 all.into_iter().flatten().map(Tensor::whole).collect()
             }
+            Work::Collective(c) => c.given.into_iter().map(Tensor::whole).collect(),
         }
     }
 
@@ -192,6 +266,7 @@ impl Call {
         match &self.work {
             Work::Rows(rows) => rows.operands[rows.reads..].to_vec(),
             Work::Product(p) => vec![p.c.whole()],
+            Work::Collective(c) => c.result.into_iter().map(Tensor::whole).collect(),
         }
     }
 

@@ -4,7 +4,10 @@
 use crate::{
     backend::Form,
     device::Launch,
-    program::{BLOCKS, Block, Call, Epilogue, Numbers, Product, Program, Rows, Work},
+    philox::Dropout,
+    program::{
+        BLOCKS, Block, Call, Collective, Epilogue, Numbers, Product, Program, Rows, What, Work,
+    },
     state,
     tensor::{Cut, Matrix, Operand, Place, Tensor},
 };
@@ -49,6 +52,11 @@ pub struct Recorder {
     pub pass: Pass,
     /// What suits the device.
     pub form: Form,
+    /// The first image of the pass, if a program has several passes one after the other.
+    pub first: usize,
+    /// Whether sums, and what is made of parameters alone, are recorded where they are asked for: what other ranks wait for is
+    /// early, and little is kept.
+    pub at_once: bool,
     /// Its calls.
     pub program: Program,
     op: String,
@@ -69,6 +77,8 @@ impl Recorder {
         Self {
             pass,
             form,
+            first: 0,
+            at_once: false,
             program: Program::default(),
             op: String::new(),
             written: Vec::new(),
@@ -90,7 +100,7 @@ impl Recorder {
     /// Records calls that come before all others: what is made of parameters alone, between kernels that would else be one
     /// group.
     pub fn ahead<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
-        self.early = true;
+        self.early = !self.at_once;
         let result = work(self);
         self.early = false;
         result
@@ -159,7 +169,9 @@ impl Recorder {
     pub fn adds(&mut self, to: Tensor) -> bool {
         let known = self.pass.adds || self.written.contains(&to);
         self.written.push(to);
-        to.place == Place::Gradient && known
+        let adds = to.place == Place::Gradient && known;
+        self.program.added.extend(adds.then_some(to));
+        adds
     }
 
     /// C = A·B with what follows.
@@ -185,6 +197,9 @@ impl Recorder {
         let accumulate = self.adds(c);
         let numbers = self.pass.numbers;
         let units = self.pass.rows;
+        let first = self.first;
+        let dropout = epilogue.dropout.map(|dropout| Dropout { first, ..dropout });
+        let epilogue = Epilogue { dropout, ..epilogue };
         let product = Product { c, a, b, accumulate, numbers, epilogue, units };
         self.push("product", 2.0 * (m * n * k) as f64, Work::Product(product));
     }
@@ -235,7 +250,22 @@ impl Recorder {
     /// The sum of all rows of `parts`, in their order: written to a gradient, or added to it. It comes behind all other calls,
     /// so that it ends no group.
     pub fn sum(&mut self, to: Tensor, parts: Tensor) {
+        if self.at_once {
+            return self.sum_now(to, parts);
+        }
         self.sums.push((self.op.clone(), to, parts));
+    }
+
+    /// What the ranks of a group do together: [`Collective`].
+    pub fn collective(
+        &mut self,
+        what: What,
+        group: usize,
+        given: Option<Tensor>,
+        result: Option<Tensor>,
+    ) {
+        let work = Work::Collective(Collective { what, group, given, result });
+        self.push(what.name(), 0.0, work);
     }
 
     fn sum_now(&mut self, to: Tensor, parts: Tensor) {

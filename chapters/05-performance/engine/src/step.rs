@@ -7,20 +7,21 @@ use crate::{
     device::Launch,
     model::Model,
     ops::{chain, loss},
-    params::{Named, WHOLE},
+    params::{ALIGN, Named, WHOLE},
     program::{Numbers, Program},
     record::{Pass, Recorder},
     state,
     sums::dot,
     tensor::{Place, Tensor},
-    words::{whole, whole_mut},
+    words::{whole, whole_mut, words},
 };
 use backprop::adam::{Adam, Factors, fused};
 use matmul::team::share;
-use std::{collections::HashMap, ops::Range};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
-/// `update.cl`: optimizers' rules.
-pub const UPDATE: &str = include_str!("../kernels/update.cl");
+/// `update.cl`: optimizers' rules, and the squares of a gradient.
+pub const UPDATE: &str =
+    concat!(include_str!("../kernels/rows.h"), include_str!("../kernels/update.cl"));
 /// `gather.cl`: a batch out of the data set.
 pub const GATHER: &str = include_str!("../kernels/gather.cl");
 
@@ -28,6 +29,8 @@ pub const GATHER: &str = include_str!("../kernels/gather.cl");
 pub struct Step<B: Backend = Cpu> {
     /// What is trained.
     pub model: Model,
+    /// What is recorded of it.
+    split: Box<dyn Split>,
     /// Where.
     pub device: B,
     /// The passes that were asked for, each recorded once.
@@ -40,16 +43,51 @@ pub struct Step<B: Backend = Cpu> {
     gathers: HashMap<usize, B::Loaded>,
     /// Images of the data set that the device keeps.
     kept: usize,
+    /// The rule's constants.
+    means: Adam,
     /// What changes from step to step, and what the device knows of it.
     state: [u32; state::WORDS],
     told: Option<[u32; state::WORDS]>,
 }
 
+/// How a rank of several records a step, and what it keeps; one device records and keeps all.
+// ANCHOR: split
+pub trait Split: Send + Sync {
+    /// Words of one of the buffers with the parameters' layout.
+    fn words(&self, model: &Model, _: Place) -> usize {
+        model.params.words()
+    }
+
+    /// A pass.
+    fn pass(&self, model: &Model, pass: Pass, form: Form) -> Program {
+        program(model, pass, form)
+    }
+
+    /// The update.
+    fn update(&self, model: &Model, rule: Rule, form: Form) -> Program {
+        let mut cx = Recorder::new(ALONE, form);
+        let all = Place::UPDATED.map(|place| model.params.all(place));
+        update(&mut cx, &rule, all);
+        cx.finish()
+    }
+}
+// ANCHOR_END: split
+
+/// One device.
+pub struct Whole;
+
+impl Split for Whole {}
+
 /// An optimizer: its code for a CPU, and its kernel for a GPU.
+#[derive(Clone)]
 pub struct Rule {
-    code: Box<dyn Fn(Update) + Send + Sync>,
+    code: Arc<dyn Fn(Update) + Send + Sync>,
     /// Which of `update.cl`'s rules, and the fraction of itself that a parameter loses, before the learning rate.
     kernel: Option<(Kernel, f32)>,
+    /// What Adam's kernels take of its constants.
+    means: Adam,
+    /// Parameters that lose nothing.
+    spared: Vec<Range<usize>>,
 }
 
 /// A rule of `update.cl`.
@@ -73,7 +111,13 @@ impl Rule {
         code: impl Fn(Update) + Send + Sync + 'static,
         kernel: Option<(Kernel, f32)>,
     ) -> Self {
-        Self { code: Box::new(code), kernel }
+        Self { code: Arc::new(code), kernel, means: Adam::default(), spared: Vec::new() }
+    }
+
+    /// On a GPU with other means than Adam's paper has, and without decay of some tensors.
+    #[must_use]
+    pub fn with(self, means: Adam, spared: Vec<Range<usize>>) -> Self {
+        Self { means, spared, ..self }
     }
 
     /// [`adam`] on both.
@@ -102,17 +146,30 @@ pub struct Update<'a> {
 
 impl<B: Backend> Step<B> {
     /// A model on a device. `seed` is that of its dropout.
-    pub fn on(mut device: B, model: Model, seed: u32, rule: Rule) -> Self {
-        for place in [Place::Params, Place::Gradient, Place::Mean, Place::Square] {
-            device.allocate(place, model.params.words());
+    pub fn on(device: B, model: Model, seed: u32, rule: Rule) -> Self {
+        Self::split(device, model, seed, rule, Box::new(Whole))
+    }
+
+    /// A rank's part of a training.
+    pub fn split(
+        mut device: B,
+        model: Model,
+        seed: u32,
+        rule: Rule,
+        split: Box<dyn Split>,
+    ) -> Self {
+        for place in Place::UPDATED {
+            device.allocate(place, split.words(&model, place));
         }
         device.allocate(Place::Kept, model.params.kept.len());
         device.allocate(Place::State, state::WORDS);
-        let update = device.load(update(&device, model.params.words(), rule));
+        let means = rule.means;
+        let update = device.load(split.update(&model, rule, device.form()));
         let (passes, gathers, state) = (HashMap::new(), HashMap::new(), [0; state::WORDS]);
         let kept = 0;
+        let (norm, told) = (None, None);
         let mut step =
-            Self { model, device, passes, update, norm: None, gathers, kept, state, told: None };
+            Self { model, split, device, passes, update, norm, gathers, kept, means, state, told };
         let params = &mut step.model.params;
         let (values, kept) = (params.first_values(), params.kept.clone());
         step.device.write(Tensor::new(Place::Params, 0, 1, values.len()), &values);
@@ -139,15 +196,21 @@ impl<B: Backend> Step<B> {
         images: usize,       // of the batch
         numbers: Numbers,
     ) -> Pass {
-        self.state[state::FIRST] = piece.start as u32;
-        self.state[state::SHARE] = (1.0 / images as f32).to_bits();
         let pass = Pass::piece(&piece, numbers);
-        self.start(pass);
+        self.part(pass, piece.start, 1.0 / images as f32);
         // The batch has one mask, whatever its pieces.
         self.skip(u32::from(piece.end == images));
         pass
     }
     // ANCHOR_END: piece
+
+    /// Runs a pass on some images of a batch, from the `first` on, each of which has this share of the loss; the others are
+    /// another pass's, or another rank's.
+    pub fn part(&mut self, pass: Pass, first: usize, share: f32) {
+        self.state[state::FIRST] = first as u32;
+        self.state[state::SHARE] = share.to_bits();
+        self.start(pass);
+    }
 
     /// The scores of a pass, a row for each image, which come later.
     pub fn fetch(&mut self, pass: Pass) -> B::Fetching {
@@ -157,7 +220,7 @@ impl<B: Backend> Step<B> {
     /// Moves all parameters against their gradients, at this learning rate.
     pub fn update(&mut self, rate: f32) {
         self.state[state::STEP] += 1;
-        let rule = Adam { lr: f64::from(rate), ..Adam::default() };
+        let rule = Adam { lr: f64::from(rate), ..self.means };
         let [ahead, epsilon] = Factors::new(&rule, self.state[state::STEP] as i32).of_step();
         for (at, number) in [(state::RATE, rate), (state::AHEAD, ahead), (state::EPSILON, epsilon)]
         {
@@ -200,8 +263,8 @@ impl<B: Backend> Step<B> {
 
     /// Records a pass, if it never ran.
     pub fn ready(&mut self, pass: Pass) {
-        let Self { model, device, passes, .. } = self;
-        passes.entry(pass).or_insert_with(|| device.load(program(model, pass, device.form())));
+        let Self { model, split, device, passes, .. } = self;
+        passes.entry(pass).or_insert_with(|| device.load(split.pass(model, pass, device.form())));
     }
 
     /// Runs a pass, or starts it.
@@ -248,8 +311,7 @@ impl<B: Backend> Step<B> {
     /// Fills a batch with images that come from elsewhere; labels for a gradient alone.
     pub fn fill(&mut self, rows: usize, images: &[f32], labels: &[u32]) {
         self.room(rows);
-        let labels: Vec<f32> = labels.iter().copied().map(f32::from_bits).collect();
-        for (place, words) in [(Place::Input, images), (Place::Labels, &labels)] {
+        for (place, words) in [(Place::Input, images), (Place::Labels, words(labels))] {
             self.device.write(Tensor::new(place, 0, 1, words.len()), words);
         }
     }
@@ -399,7 +461,7 @@ pub fn program(model: &Model, pass: Pass, form: Form) -> Program {
 // ANCHOR_END: record
 
 /// A pass over all parameters.
-const ALONE: Pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
+pub const ALONE: Pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
 
 /// The squares of so many words of a gradient, a sum for each row of them.
 fn norm(device: &impl Backend, words: usize) -> Program {
@@ -413,33 +475,50 @@ fn norm(device: &impl Backend, words: usize) -> Program {
                 *square = dot(row, row);
             });
         })
-        .costs(2 * words);
+        .costs(2 * words)
+        .launches(Launch::of_rows(UPDATE, "squares", words / WHOLE, WHOLE));
     });
     cx.program.outputs.push(squares);
     cx.finish()
 }
 
-/// The update of so many words of parameters.
-fn update(device: &impl Backend, words: usize, Rule { code, kernel }: Rule) -> Program {
-    let mut cx = Recorder::new(ALONE, device.form());
-    let (state, rows) = (state::tensor(), words / WHOLE);
+/// The update of some parameters, from their two means and their gradient, which are as long.
+pub fn update(cx: &mut Recorder, rule: &Rule, [p, m, v, g]: [Tensor; 4]) {
+    let Rule { code, kernel, means, spared } = rule;
+    let (state, words, start) = (state::tensor(), p.words(), p.start);
+    let row = if words.is_multiple_of(WHOLE) { WHOLE } else { 1 };
     cx.of("update", |cx| {
-        let all = Tensor::new(Place::Params, 0, rows, WHOLE);
-        let twins = [Place::Params, Place::Mean, Place::Square, Place::Gradient];
-        let writes = twins.map(|place| all.twin(place).by_rows());
+        let (code, units) = (Arc::clone(code), words / row);
+        let writes = [p, m, v, g].map(Tensor::by_rows);
         let call =
-            cx.rows("update", rows, [state.whole()], writes, move |at, [state], [p, m, v, g]| {
-                let (step, first) = (whole(state)[state::STEP] as i32, at * WHOLE);
+            cx.rows("update", units, [state.whole()], writes, move |at, [state], [p, m, v, g]| {
+                let (step, first) = (whole(state)[state::STEP] as i32, start + at * row);
                 let (rate, clip) = (state[state::RATE], state[state::CLIP]);
                 code(Update { step, rate, clip, first, p, means: [m, v], g });
             });
         call.costs(11 * words);
-        if let Some((rule, decay)) = kernel {
+        if let Some((rule, decay)) = *kernel {
             let launch = Launch::each(UPDATE, "update", words).real(decay);
-            call.launches(launch.compiled(&[("RULE", rule as usize)]));
+            let Adam { beta1, beta2, .. } = *means;
+            let numbers = [beta1, 1.0 - beta1, beta2, 1.0 - beta2];
+            let launch = numbers.into_iter().fold(launch, |launch, x| launch.real(x as f32));
+            let some = usize::from(!spared.is_empty());
+            let launch = launch.compiled(&[("RULE", rule as usize), ("SPARED", some)]);
+            call.launches(launch.reading(bits(start..start + words, spared).into()));
         }
     });
-    cx.finish()
+}
+
+/// A bit for each [`ALIGN`] of a buffer's `words`, which says whether they are among these; nothing for none.
+fn bits(words: Range<usize>, some: &[Range<usize>]) -> Vec<u32> {
+    let mut bits = vec![0; if some.is_empty() { 0 } else { words.len().div_ceil(32 * ALIGN) }];
+    for at in some.iter().flat_map(|some| some.start / ALIGN..some.end.div_ceil(ALIGN)) {
+        if words.contains(&(at * ALIGN)) {
+            let at = at - words.start / ALIGN;
+            bits[at / 32] |= 1 << (at % 32);
+        }
+    }
+    bits
 }
 
 /// A batch of so many images out of so many, of so many numbers each.

@@ -45,6 +45,9 @@ impl Place {
         Self::State,
     ];
 
+    /// The buffers that an update changes.
+    pub const UPDATED: [Self; 4] = [Self::Params, Self::Mean, Self::Square, Self::Gradient];
+
     /// Its number among these.
     ///
     /// # Panics

@@ -18,6 +18,12 @@ pub fn whole(words: &[f32]) -> &[u32] {
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), words.len()) }
 }
 
+/// Whole numbers as words.
+pub fn words(whole: &[u32]) -> &[f32] {
+    // SAFETY: as above.
+    unsafe { std::slice::from_raw_parts(whole.as_ptr().cast(), whole.len()) }
+}
+
 /// Words as whole numbers, to be written.
 pub fn whole_mut(words: &mut [f32]) -> &mut [u32] {
     // SAFETY: as above.

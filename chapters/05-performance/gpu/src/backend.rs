@@ -18,7 +18,8 @@ use engine::{
     state,
     tensor::{Place, Tensor},
 };
-use std::{borrow::Cow, cell::RefCell, rc::Rc};
+use lab::Unit;
+use std::{borrow::Cow, cell::RefCell, iter::successors, rc::Rc};
 
 /// What suits a GPU: more parts of rows than the CPU's, for more multiprocessors.
 pub const FORM: Form = Form { blocks: 64, cached: false, unused: true };
@@ -87,10 +88,7 @@ impl<'g> Gpu<'g> {
     /// # Errors
     /// The first thing that failed.
     pub fn check(&self) -> Result<()> {
-        match &*self.failed.borrow() {
-            None => Ok(()),
-            Some(why) => Err(Error::message(why.clone())),
-        }
+        self.failed().map_or(Ok(()), |why| Err(Error::message(why)))
     }
 
     /// Bytes of the device's memory that nobody has: CUDA tells; of OpenCL's devices all of it is hoped for.
@@ -105,6 +103,26 @@ impl<'g> Gpu<'g> {
             Error::message(sentence(&self.device.about().name, "tell its memory", e.0))
         })?;
         Ok(free as u64)
+    }
+
+    /// Refuses a step on a batch of so many, images or whatever `of` calls them, that needs more memory than is free, and says which
+    /// batch would fit: `bytes` tells what one needs.
+    ///
+    /// # Errors
+    /// A sentence; the driver's.
+    pub fn fits(&self, batch: usize, of: &str, bytes: impl Fn(usize) -> u64) -> Result<()> {
+        let (free, needed) = (self.free()?, bytes(batch));
+        if needed <= free {
+            return Ok(());
+        }
+        let smaller = successors(Some(batch / 2), |rows| Some(rows / 2));
+        let fitting = smaller.take_while(|rows| *rows > 0).find(|rows| bytes(*rows) <= free);
+        let way = fitting.map_or("--device cpu".to_owned(), |rows| format!("--batch {rows}"));
+        let [needed, free] = [needed, free].map(|bytes| Unit::Bytes.format(bytes as f64));
+        Err(Error::message(format!(
+            "a step of {batch} {of} needs {needed} on {}, which has {free} free; take {way}",
+            self.device.about().name
+        )))
     }
 
     /// What `work` gives, unless something failed before or fails now.
@@ -283,5 +301,9 @@ impl<'g> Backend for Gpu<'g> {
     fn fetched(&mut self, fetching: Option<Fetching>) -> Vec<f32> {
         let bytes = fetching.and_then(|own| self.noted(|| self.device.fetched(own)));
         bytes.map(|bytes| f32::values(&bytes)).unwrap_or_default()
+    }
+
+    fn failed(&self) -> Option<String> {
+        self.failed.borrow().clone()
     }
 }

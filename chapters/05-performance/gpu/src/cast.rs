@@ -3,13 +3,14 @@
 use crate::kernels::{Cut, PRODUCT, length};
 use cpu_gpu::{Error, Result};
 use engine::{
-    device::{Device, Implicit, Launch, Macros, Number},
+    device::{Device, Implicit, Launch, Macros},
     plan::{Plan, Slot},
     program::{Call, Epilogue, Numbers, Product, Program, Work},
     record::SUMS,
     state,
     tensor::{Place, Tensor},
 };
+use std::sync::Arc;
 
 /// Where slices begin that are summed at once, until it is known how many stay.
 const AT_ONCE: u32 = u32::MAX;
@@ -34,7 +35,7 @@ pub enum Home {
     Output(usize),
     /// The sums of products' slices.
     Parts,
-    /// What is summed at the end: [`Launches::table`].
+    /// [`Launches::table`].
     Table,
 }
 
@@ -45,8 +46,8 @@ pub struct Launches {
     pub all: Vec<Planned>,
     /// Words for the sums of slices.
     pub parts: usize,
-    /// Six words for each gradient that the last launch sums: its first thread, whether its parts are [`Home::Parts`], where they
-    /// begin, where its gradient begins, its length and its parts.
+    /// The launches' tables; at the end six words for each gradient that the last launch sums: its first thread, whether its parts
+    /// are [`Home::Parts`], where they begin, where its gradient begins, its length and its parts.
     pub table: Vec<u32>,
 }
 
@@ -57,11 +58,12 @@ pub struct Launches {
 pub fn launches(program: &Program, plan: &Plan) -> Result<Launches> {
     length(plan.arena)?;
     let (calls, outputs) = (&program.calls, &program.outputs);
-    // A gradient that is added to later must be there; and parts stay where they are while nothing but sums follows.
-    let shared = calls.iter().any(adds);
+    // Parts stay where they are while nothing but sums follows.
     let last = calls.iter().rposition(|call| call.name != "sum").map_or(0, |at| at + 1);
-    let made = Launches::default();
-    let mut cast = Cast { plan, outputs, shared, end: false, slices: 0, total: 0, made };
+    let (added, made) = (&program.added[..], Launches::default());
+    let (tables, sums) = (Vec::new(), Vec::new());
+    let mut cast =
+        Cast { plan, outputs, added, end: false, slices: 0, tables, sums, total: 0, made };
     for (at, call) in calls.iter().enumerate() {
         cast.end = at >= last;
         cast.call(call)?;
@@ -69,30 +71,18 @@ pub fn launches(program: &Program, plan: &Plan) -> Result<Launches> {
     cast.finish()
 }
 
-/// Whether a call adds to a gradient that another one wrote.
-fn adds(call: &Call) -> bool {
-    match &call.work {
-        Work::Product(product) => product.accumulate,
-        Work::Rows(rows) => match &rows.device {
-            Some(Device::Product(product)) => product.accumulate,
-            Some(Device::Launches(all)) => all.iter().any(|launch| {
-                launch.entry == "sum" && launch.numbers.last() == Some(&Number::Whole(1))
-            }),
-            None => false,
-        },
-    }
-}
-
 /// The launches of a program in the making.
 struct Cast<'a> {
     plan: &'a Plan,
     outputs: &'a [Tensor],
-    /// Whether gradients have to be whole at once, and whether nothing but sums follows.
-    shared: bool,
+    /// Gradients that have to be whole at once: they are added to. Whether nothing but sums follows.
+    added: &'a [Tensor],
     end: bool,
     /// Words of slices that are summed at once.
     slices: usize,
-    /// Sums of the last launch.
+    /// Tables of launches, and where they begin; that of the last launch, and its sums.
+    tables: Vec<(Arc<[u32]>, u32)>,
+    sums: Vec<u32>,
     total: usize,
     made: Launches,
 }
@@ -113,6 +103,11 @@ impl Cast<'_> {
     fn call(&mut self, call: &Call) -> Result<()> {
         match &call.work {
             Work::Product(product) => self.product(call, product),
+            Work::Collective(_) => Err(Error::message(format!(
+                "`{}` ({}) speaks to other ranks, which a program of a GPU can't; take --device cpu",
+                call.op.trim(),
+                call.name
+            ))),
             Work::Rows(rows) => {
                 let tensors: Vec<Tensor> = rows.operands.iter().map(|o| o.tensor).collect();
                 match &rows.device {
@@ -153,22 +148,40 @@ impl Cast<'_> {
             Some(some) => some.iter().map(|at| self.home(tensors[*at])).collect(),
             None => tensors.iter().map(|tensor| self.home(*tensor)).collect(),
         };
-        let homes = homes?;
+        let mut homes = homes?;
         if let (true, "sum", [(Home::Memory, from), (_, to)]) = (self.end, launch.entry, &*homes)
-            && !self.shared
-            && tensors[1].place == Place::Gradient
+            && self.waits(tensors[1])
         {
             let parts = &tensors[0];
             return self.later([0, *from, *to], [tensors[1].words(), parts.rows]);
+        }
+        if !launch.table.is_empty() {
+            homes.push((Home::Table, self.table(&launch.table)?));
         }
         self.add(launch.clone(), homes);
         Ok(())
     }
 
+    /// Whether a gradient may be summed at the end.
+    fn waits(&self, to: Tensor) -> bool {
+        to.place == Place::Gradient && self.added.iter().all(|added| added.start != to.start)
+    }
+
+    /// Where a launch's table lies.
+    fn table(&mut self, words: &Arc<[u32]>) -> Result<u32> {
+        if let Some((_, at)) = self.tables.iter().find(|(known, _)| known == words) {
+            return Ok(*at);
+        }
+        let at = length(self.made.table.len())?;
+        self.made.table.extend(&**words);
+        self.tables.push((words.clone(), at));
+        Ok(at)
+    }
+
     /// One more sum of the last launch.
     fn later(&mut self, [whose, from, to]: [u32; 3], [len, parts]: [usize; 2]) -> Result<()> {
         let first = length(self.total)?;
-        self.made.table.extend([first, whose, from, to, length(len)?, length(parts)?]);
+        self.sums.extend([first, whose, from, to, length(len)?, length(parts)?]);
         self.total += len;
         Ok(())
     }
@@ -176,10 +189,12 @@ impl Cast<'_> {
     fn finish(mut self) -> Result<Launches> {
         if self.total > 0 {
             length(self.total)?;
-            let sums = Launch::each(SUMS, "sum_all", self.total).with(&[self.made.table.len() / 6]);
+            let sums = Launch::each(SUMS, "sum_all", self.total).with(&[self.sums.len() / 6]);
+            let table = (Home::Table, length(self.made.table.len())?);
+            self.made.table.append(&mut self.sums);
             let gradient = Home::Lasting(Place::Gradient.lasting());
-            let homes = [Home::Table, Home::Memory, Home::Parts, gradient];
-            self.add(sums, homes.map(|home| (home, 0)).to_vec());
+            let others = [Home::Memory, Home::Parts, gradient].map(|home| (home, 0));
+            self.add(sums, [&[table][..], &others].concat());
         }
         // Slices that are summed at once lie behind those that stay.
         for (_, start) in self.made.all.iter_mut().flat_map(|planned| &mut planned.operands) {
@@ -251,7 +266,7 @@ impl Cast<'_> {
                 .map(|tensor| self.home(tensor));
         let (c, bias, state) = (c?, bias?, state?);
         // A gradient's slices can wait for all others.
-        let later = split && !self.shared && task.operands[2].place == Place::Gradient;
+        let later = split && self.waits(task.operands[2]);
         let parts = if later { length(self.made.parts)? } else { AT_ONCE };
         let parts = (Home::Parts, parts);
         let numbers = [length(m)?, length(k)?, length(n)?].map(|number| number as usize);

@@ -27,6 +27,7 @@ pub fn text(source: &str) -> String {
         ("SEED", state::SEED),
         ("DRAW", state::DRAW),
         ("RATE", state::RATE),
+        ("CLIP", state::CLIP),
         ("SHARE", state::SHARE),
         ("FIRST", state::FIRST),
         ("AHEAD", state::AHEAD),

@@ -2,29 +2,20 @@
 //! that make it a different training.
 
 use super::{
-    data_parallel::gradient,
-    hybrid::{Grid, Member},
-    job::{Batch, Job, Rule, Update},
-    schedule::Schedule,
+    hybrid::{Grid, Member, Settings},
+    job::{Batch, Job, Network, Rule},
 };
 use crate::{Communicator, Error, Result, threads};
 use backprop::{
-    mlp::Mlp,
     order::order,
     sgd::Sgd,
     softmax::best,
     train::{Examples, exploded},
 };
-use std::time::Instant;
-
-/// How the ranks share the work correctly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
-    /// Each has a part of the batch.
-    Data,
-    /// Each has a part of the network.
-    Model(Grid),
-}
+use engine::{
+    cpu::Ways,
+    step::{Step, adam},
+};
 
 /// What is done with the gradients of the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +34,7 @@ pub struct Trial {
     /// The network, its seed, and the learning rate.
     pub job: Job,
     /// Who has what.
-    pub share: Share,
-    /// How many ranks.
-    pub ranks: usize,
+    pub grid: Grid,
     /// Images of a batch, on all ranks together.
     pub batch: usize,
     /// How often all images are seen.
@@ -58,8 +47,8 @@ impl Trial {
     /// One device: the network of sizes 784-32-10, by gradient descent.
     pub fn one(seed: u64, lr: f64, batch: usize, epochs: usize) -> Self {
         let rule = Rule::Sgd(Sgd { lr, momentum: 0.0 });
-        let job = Job { sizes: vec![784, 32, 10], seed, rule };
-        Self { job, share: Share::Data, ranks: 1, batch, epochs, sum: Sum::Right }
+        let job = Job { network: Network::Dense(vec![784, 32, 10]), seed, rule };
+        Self { job, grid: Grid::replicas_of(1), batch, epochs, sum: Sum::Right }
     }
 }
 
@@ -77,16 +66,11 @@ pub struct Learned {
 /// # Errors
 /// Those of the ranks.
 pub fn learn(trial: &Trial, train: &Examples, test: &Examples) -> Result<Learned> {
-    let all = threads::run(trial.ranks, |mut comm| match trial.share {
-        Share::Data => replica(trial, train, &mut comm),
-        Share::Model(grid) => part(trial, grid, train, &mut comm),
-    })?;
+    let all = threads::run(trial.grid.ranks(), |comm| part(trial, train, comm))?;
     let Some(parameters) = all.into_iter().next() else {
         return Err(Error::Config("no rank can't train; take one at least".into()));
     };
-    let mut model = Mlp::zeros(&trial.job.sizes)?;
-    model.set_parameters(&parameters)?;
-    let answers = answers(&model, test)?;
+    let answers = answers(&trial.job, &parameters, test)?;
     let right = answers.iter().zip(&test.labels).filter(|(a, label)| a == label).count();
     Ok(Learned { accuracy: right as f64 / answers.len() as f64, answers })
 }
@@ -103,57 +87,42 @@ fn batches(trial: &Trial, train: &Examples) -> impl Iterator<Item = Batch> {
     })
 }
 
-/// Data parallel, with the sum of the plan.
-fn replica(trial: &Trial, train: &Examples, comm: &mut dyn Communicator) -> Result<Vec<f32>> {
-    let mut model = trial.job.model()?;
-    let mut parameters = model.parameters();
-    let mut update = Update::new(trial.job.rule, parameters.len());
-    let ranks = comm.size() as f32;
-    let factor = match trial.sum {
+/// A rank's part of the training.
+fn part<C>(trial: &Trial, train: &Examples, comm: C) -> Result<Vec<f32>>
+where
+    C: Communicator + 'static,
+{
+    let ranks = comm.size();
+    let mut member = Member::new(&trial.job, Settings::of(trial.grid), comm)?;
+    member.step.set_clip(match trial.sum {
         Sum::Right => 1.0,
-        Sum::OfMeans => ranks,
-        Sum::DividedTwice => 1.0 / ranks,
-    };
+        Sum::OfMeans => ranks as f32,
+        Sum::DividedTwice => 1.0 / ranks as f32,
+    });
     for batch in batches(trial, train) {
-        let mut flat = gradient(&model, &batch, comm.rank(), comm.size())?;
-        comm.all_reduce(&mut flat)?;
-        if flat.pop().is_none_or(|loss| exploded(f64::from(loss))) {
-            break;
-        }
-        for g in &mut flat {
-            *g *= factor;
-        }
-        update.step(&mut parameters, &flat);
-        model.set_parameters(&parameters)?;
-    }
-    Ok(parameters)
-}
-
-/// A network split over a grid.
-fn part(
-    trial: &Trial,
-    grid: Grid,
-    train: &Examples,
-    comm: &mut dyn Communicator,
-) -> Result<Vec<f32>> {
-    let order = (Schedule::OneForwardOneBackward, 1);
-    let mut member = Member::new(&trial.job, grid, order, (comm.rank(), comm.size()))?;
-    let since = Instant::now();
-    for batch in batches(trial, train) {
-        let (loss, _) = member.step(&batch, since, comm)?;
-        if exploded(loss) {
+        if exploded(member.step(&batch)?) {
             break;
         }
     }
-    member.parameters(&trial.job, comm)
+    member.parameters()
 }
 
 /// The network's prediction for each image.
-fn answers(model: &Mlp<f32>, test: &Examples) -> Result<Vec<u8>> {
+fn answers(job: &Job, parameters: &[f32], test: &Examples) -> Result<Vec<u8>> {
+    let mut model = job.model()?;
+    let mut values = parameters;
+    for named in &model.params.tensors {
+        let (own, rest) = values.split_at(named.tensor.words());
+        model.params.values[named.tensor.start..][..own.len()].copy_from_slice(own);
+        values = rest;
+    }
+    let mut step = Step::new(model, 1, Ways::default(), 0, adam);
     let mut answers = Vec::new();
     for pixels in test.pixels.chunks(1000 * test.width) {
-        let pass = model.forward(pixels, None)?;
-        answers.extend(pass.scores.chunks_exact(model.classes()).map(|row| best(row) as u8));
+        let rows = pixels.len() / test.width;
+        step.fill(rows, pixels, &vec![0; rows]);
+        let scores = step.predict(rows);
+        answers.extend(scores.chunks_exact(scores.len() / rows).map(|row| best(row) as u8));
     }
     Ok(answers)
 }

@@ -2,12 +2,10 @@
 //! parameter.
 
 use super::{
-    data_parallel, hybrid,
-    hybrid::Grid,
-    job::{Batch, Job, Rule, Trained, one_device},
-    layers, overlap,
+    hybrid::{Grid, Member, Settings, Sums},
+    job::{Batch, Job, Network, Rule, Trained, one_device},
     schedule::Schedule,
-    zero::{self, Level},
+    zero::Level,
 };
 use crate::{Communicator, Error, Result, threads};
 use backprop::{adam::Adam, train::Examples};
@@ -47,35 +45,39 @@ impl Strategy {
         }
     }
 
-    /// Trains this rank's part, over any engine.
+    /// The settings of the one engine that it is, for so many ranks.
+    // ANCHOR: settings
+    pub fn settings(self, ranks: usize) -> Settings {
+        let one = Grid::replicas_of(1);
+        let data = Settings::of(Grid::replicas_of(ranks));
+        let staged = Settings::of(Grid { stages: ranks, ..one });
+        match self {
+            Self::Data | Self::Zero(Level::Nothing) => data,
+            Self::Overlap(bytes) => data.with(Sums::Early(bytes)),
+            Self::Zero(level) => data.with(Sums::Cut(level)),
+            Self::Layers => staged,
+            Self::Pipeline(schedule, micros) => staged.in_order(schedule, micros),
+            Self::Tensor => Settings::of(Grid { tensor: ranks, ..one }),
+            Self::Hybrid(grid, micros) => {
+                let order = Schedule::OneForwardOneBackward;
+                Settings::of(grid).in_order(order, micros)
+            }
+        }
+    }
+    // ANCHOR_END: settings
+
+    /// Trains this rank's part, over any engine. All ranks return the whole network.
     ///
     /// # Errors
-    /// Those of the way.
-    pub fn train<C: Communicator + 'static>(
-        self,
-        job: &Job,
-        batches: &[Batch],
-        mut comm: C,
-    ) -> Result<Trained> {
-        let c = &mut comm;
-        match self {
-            Self::Data => data_parallel::train(job, batches, c),
-            Self::Layers => layers::train(job, batches, c),
-            Self::Pipeline(schedule, micros) => {
-                let grid = Grid { data: 1, stages: c.size(), tensor: 1 };
-                hybrid::train(job, batches, grid, (schedule, micros), c)
-            }
-            Self::Tensor => {
-                let grid = Grid { data: 1, stages: 1, tensor: c.size() };
-                hybrid::train(job, batches, grid, (Schedule::Gpipe, 1), c)
-            }
-            Self::Zero(level) => zero::train(job, batches, level, c),
-            Self::Hybrid(grid, micros) => {
-                let order = (Schedule::OneForwardOneBackward, micros);
-                hybrid::train(job, batches, grid, order, c)
-            }
-            Self::Overlap(bucket) => overlap::train(job, batches, bucket, comm),
-        }
+    /// As [`Member::new`] and [`Member::step`].
+    pub fn train<C>(self, job: &Job, batches: &[Batch], comm: C) -> Result<Trained>
+    where
+        C: Communicator + 'static,
+    {
+        let settings = self.settings(comm.size());
+        let mut member = Member::new(job, settings, comm)?;
+        let losses = batches.iter().map(|batch| member.step(batch)).collect::<Result<_>>()?;
+        Ok(Trained { parameters: member.parameters()?, losses })
     }
 }
 
@@ -89,7 +91,8 @@ pub fn example() -> (Job, Vec<Batch>) {
         Batch { x, labels }
     });
     let rule = Rule::Adam(Adam { eps: 1e-7, ..Adam::default() }); // Keras's ε
-    let job = Job { sizes: vec![784, 64, 48, 32, 10], seed: 1, rule };
+    let network = Network::Dense(vec![784, 64, 48, 32, 10]);
+    let job = Job { network, seed: 1, rule };
     (job, batches.collect())
 }
 

@@ -2,6 +2,14 @@
 
 use crate::comm::{ring, tree};
 use crate::{Communicator, Error, PointToPoint, Rank, Result};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The group of those with the same parameters, and other images.
+pub const DATA: usize = 0;
+/// The group of those with other parts of the same products.
+pub const TENSOR: usize = 1;
+/// The group of all.
+pub const ALL: usize = 2;
 
 /// Some ranks of another communicator, numbered anew from 0. It is made where it is needed and costs nothing but a
 /// list: in a grid of ranks each one belongs to several groups, and speaks in one at a time.
@@ -91,4 +99,9 @@ impl<C: Communicator + ?Sized> Communicator for Group<'_, C> {
     fn barrier(&mut self) -> Result<()> {
         if self.is_everybody() { self.all.barrier() } else { tree::barrier(self) }
     }
+}
+
+/// A communicator that a thread may use, too.
+pub fn lock<C>(comm: &Mutex<C>) -> MutexGuard<'_, C> {
+    comm.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,13 +1,21 @@
 //! What is trained, the same for one device and for every way to split it, and the one device.
 
+use super::{
+    stage::{Of, each_stage},
+    tensor,
+};
 use crate::{Error, Result};
 use backprop::{
-    adam::{self, Adam, Adaptive, Moments},
-    mlp::Mlp,
-    optimizer::Optimizer,
-    sgd::{self, Descent, Sgd},
-    softmax::loss_and_gradient,
-    train,
+    adam::{self, Adam},
+    sgd::{self, Sgd},
+};
+use engine::{
+    cpu::Cpu,
+    model::{self, Model},
+    params::Params,
+    program::Numbers,
+    step::{self, Step, Update},
+    tensor::Place,
 };
 use std::ops::Range;
 
@@ -28,13 +36,44 @@ impl Rule {
             Self::Adam(_) => "adam",
         }
     }
+
+    /// For the engine.
+    pub fn of_engine(self) -> step::Rule {
+        let code = move |Update { step, clip, p, means: [m, v], g, .. }: Update| {
+            if clip.to_bits() != 1.0_f32.to_bits() {
+                for g in &mut *g {
+                    *g *= clip;
+                }
+            }
+            match self {
+                Self::Sgd(rule) => sgd::step(&rule, p, m, g),
+                Self::Adam(rule) => adam::step(&rule, step, p, (m, v), g),
+            }
+        };
+        step::Rule::new(code, None)
+    }
+}
+
+/// What is trained.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Network {
+    /// Dense layers of these sizes, from the inputs to the classes, with `ReLU` between them.
+    Dense(Vec<usize>),
+    /// Chapter 5's convolutions, with this fraction of dropout.
+    Cnn(f64),
+    /// Its residual network, whose batch normalisations take the mean of the images that a rank has at a time.
+    Resnet,
+    /// Its recurrent network.
+    Rnn,
+    /// Its transformer.
+    Transformer,
 }
 
 /// A network and how it is trained.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// Inputs, hidden layers, classes.
-    pub sizes: Vec<usize>,
+    /// What is trained.
+    pub network: Network,
     /// Of the first weights.
     pub seed: u64,
     /// How the parameters move.
@@ -45,9 +84,58 @@ impl Job {
     /// The network with its first weights. Every rank makes it from the seed, and so needs no message to have it.
     ///
     /// # Errors
-    /// [`Error::Backprop`] if the sizes are no network.
-    pub fn model(&self) -> Result<Mlp<f32>> {
-        Ok(Mlp::new(&self.sizes, self.seed)?)
+    /// [`Error::Config`] if the sizes are no network.
+    pub fn model(&self) -> Result<Model> {
+        Ok(self.cut(1, Of::new(0, 1))?.0)
+    }
+
+    /// A rank's part of the products of so many stages, as one list of operations, and how many of them each stage has.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the sizes are no network, or can't be cut like this.
+    pub fn cut(&self, stages: usize, of: Of) -> Result<(Model, Vec<usize>)> {
+        let model = match &self.network {
+            Network::Dense(sizes) => return tensor::dense(sizes, self.seed, stages, of),
+            Network::Transformer => tensor::transformer(self.seed, of)?,
+            _ if of.count > 1 => {
+                return Err(Error::Config(format!(
+                    "convolutions and recurrent layers are not cut over {} ranks; take dense layers or the transformer, or \
+                     another way to split",
+                    of.count
+                )));
+            }
+            Network::Cnn(dropout) => model::cnn(self.seed, *dropout),
+            Network::Resnet => model::resnet(self.seed),
+            Network::Rnn => model::rnn(self.seed),
+        };
+        let counts = each_stage(model.ops.len(), stages)?;
+        Ok((model, counts))
+    }
+
+    /// Numbers of an image, and classes.
+    fn ends(&self) -> [usize; 2] {
+        match &self.network {
+            Network::Dense(sizes) => [sizes[0], sizes[sizes.len() - 1]],
+            _ => [784, 10],
+        }
+    }
+
+    /// Fails for what is no batch of this network.
+    ///
+    /// # Errors
+    /// [`Error::Backprop`] if it is empty, [`Error::Config`] otherwise.
+    pub fn fits(&self, batch: &Batch) -> Result<()> {
+        not_empty(batch)?;
+        let ([inputs, classes], rows) = (self.ends(), batch.len());
+        if batch.x.len() != rows * inputs || batch.labels.iter().any(|l| usize::from(*l) >= classes)
+        {
+            return Err(Error::Config(format!(
+                "{} numbers and {rows} labels are no batch of this network; give {inputs} numbers and a label below {classes} \
+                 for each image",
+                batch.x.len()
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -87,88 +175,45 @@ impl Batch {
         let x = self.x[rows.start * width..rows.end * width].to_vec();
         Ok(Self { x, labels: self.labels[rows].to_vec() })
     }
-}
 
-/// The mean loss and the derivatives of the scores of some images out of a batch of `whole`, weighed by their fraction
-/// of it: summed over the parts of a batch, both are those of the batch.
-///
-/// # Errors
-/// [`Error::Backprop`] if labels and scores do not fit.
-// ANCHOR: weighed
-pub fn weighed_loss(
-    scores: &[f32], // of these images
-    labels: &[u8],
-    classes: usize,
-    whole: usize,
-) -> Result<(f64, Vec<f32>)> {
-    let (loss, mut dscores) = loss_and_gradient(scores, labels, classes)?;
-    let share = labels.len() as f64 / whole as f64;
-    for d in &mut dscores {
-        *d *= share as f32;
-    }
-    Ok((loss * share, dscores))
-}
-// ANCHOR_END: weighed
-
-/// A rule and what it remembers of `len` parameters, wherever they come from: what it does to one has nothing to do
-/// with the others, so any part of a network can have an optimizer of its own.
-#[derive(Clone, Debug)]
-pub struct Update {
-    rule: Rule,
-    t: i32,
-    moments: Moments<f32>,
-}
-
-impl Update {
-    /// One that has seen nothing.
-    pub fn new(rule: Rule, len: usize) -> Self {
-        let mut moments = Moments::zeros(len);
-        if let Rule::Sgd(_) = rule {
-            moments.v = Vec::new(); // it remembers a velocity alone
-        }
-        Self { rule, t: 0, moments }
-    }
-
-    /// Moves the parameters by one step.
-    pub fn step(&mut self, parameters: &mut [f32], gradient: &[f32]) {
-        self.t += 1;
-        let (m, v) = self.moments.slices();
-        match &self.rule {
-            Rule::Sgd(rule) => sgd::step(rule, parameters, m, gradient),
-            Rule::Adam(rule) => adam::step(rule, self.t, parameters, (m, v), gradient),
-        }
-    }
-
-    /// Bytes of what it remembers.
-    pub fn bytes(&self) -> usize {
-        size_of_val(&self.moments.m[..]) + size_of_val(&self.moments.v[..])
+    /// Its labels as the engine reads them.
+    pub fn words(&self) -> Vec<u32> {
+        self.labels.iter().copied().map(u32::from).collect()
     }
 }
 
 /// What training came to: the whole network's parameters, and the loss of each batch before its step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trained {
-    /// All parameters, in the order of [`Mlp::parameters`].
+    /// All parameters, tensor by tensor.
     pub parameters: Vec<f32>,
     /// The mean loss of each batch.
     pub losses: Vec<f64>,
 }
 
-/// Trains on one device, by chapter 3's own step: what every split has to be equal to.
+/// Trains on one device, by chapter 5's own step: what every split has to be equal to.
 ///
 /// # Errors
-/// [`Error::Backprop`] if the network and the batches do not fit.
+/// [`Error::Backprop`] and [`Error::Config`] if the network and the batches do not fit.
 pub fn one_device(job: &Job, batches: &[Batch]) -> Result<Trained> {
-    let mut model = job.model()?;
-    let mut optimizer: Box<dyn Optimizer<f32>> = match job.rule {
-        Rule::Sgd(rule) => Box::new(Descent::new(rule, &model)),
-        Rule::Adam(rule) => Box::new(Adaptive::new(rule, &model)),
-    };
+    let mut step = Step::on(Cpu::new(1), job.model()?, job.seed as u32, job.rule.of_engine());
     let mut losses = Vec::new();
-    for Batch { x, labels } in batches {
-        losses.push(train::step(&mut model, &mut *optimizer, (x, labels), None, false)?);
+    for batch in batches {
+        job.fits(batch)?;
+        let rows = batch.len();
+        step.fill(rows, &batch.x, &batch.words());
+        step.gradient(rows, Numbers::F32);
+        losses.push(f64::from(step.metrics(rows, Numbers::F32)[0]) / rows as f64);
+        step.update(0.0); // the rule knows its rate
     }
-    Ok(Trained { parameters: model.parameters(), losses })
+    Ok(Trained { parameters: values(&step.model.params, step.all(Place::Params)), losses })
+}
+
+/// What is learned, tensor by tensor, out of its buffer.
+pub fn values(params: &Params, all: &[f32]) -> Vec<f32> {
+    let tensors = params.tensors.iter().map(|named| named.tensor);
+    let learned = tensors.filter(|tensor| tensor.place == Place::Params);
+    learned.flat_map(|tensor| &all[tensor.start..][..tensor.words()]).copied().collect()
 }
 
 /// Fails for a batch without images, which has no mean loss.

@@ -5,22 +5,30 @@
 //! 3.2).
 
 use super::{
-    job::{Batch, Job, Trained, Update, not_empty, weighed_loss},
+    data_parallel::LOSS,
+    group::{DATA, lock},
     wire::Cost,
+    zero::last_writer,
 };
-use crate::{Communicator, Error, Rank, Result, part_of};
-use backprop::{activation::relu_backward, dense::Dense, mlp::Mlp};
+use crate::{Communicator, Error, Rank, Result};
+use engine::{
+    program::{Call, What},
+    record::Recorder,
+    tensor::{Place, Tensor},
+};
 use std::{
-    sync::mpsc::{Receiver, Sender, channel},
+    ops::Range,
+    sync::{
+        Arc, Mutex,
+        mpsc::{Receiver, Sender, channel},
+    },
     thread::{self, JoinHandle},
-    time::Instant,
 };
 
 /// A thread that sums up buckets over the ranks, one after the other.
 #[derive(Debug)]
 pub struct CommThread {
     rank: Rank,
-    ranks: usize,
     to: Option<Sender<Vec<f32>>>,
     from: Receiver<Result<Vec<f32>>>,
     thread: Option<JoinHandle<()>>,
@@ -32,13 +40,16 @@ impl CommThread {
     /// # Errors
     /// [`Error::Config`] if the machine has no thread for it.
     // ANCHOR: line
-    pub fn open<C: Communicator + 'static>(mut comm: C) -> Result<Self> {
-        let (rank, ranks) = (comm.rank(), comm.size());
+    pub fn open<C>(comm: Arc<Mutex<C>>) -> Result<Self>
+    where
+        C: Communicator + 'static,
+    {
+        let rank = lock(&comm).rank();
         let (to, buckets) = channel::<Vec<f32>>();
         let (sums, from) = channel();
         let work = move || {
             for mut bucket in buckets {
-                let sum = comm.all_reduce(&mut bucket).map(|()| bucket);
+                let sum = lock(&comm).all_reduce(&mut bucket).map(|()| bucket);
                 let failed = sum.is_err();
                 if sums.send(sum).is_err() || failed {
                     return; // the other end is gone
@@ -47,7 +58,7 @@ impl CommThread {
         };
         let thread = thread::Builder::new().spawn(work);
         let thread = thread.map_err(|error| no_thread(&error))?;
-        Ok(Self { rank, ranks, to: Some(to), from, thread: Some(thread) })
+        Ok(Self { rank, to: Some(to), from, thread: Some(thread) })
     }
     // ANCHOR_END: line
 
@@ -81,94 +92,63 @@ impl Drop for CommThread {
     }
 }
 
-/// When what happened in a step, in seconds since its start.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Times {
-    /// When the backward pass began.
-    pub begin: f64,
-    /// When the gradient of each layer was there, from the last layer to the first.
-    pub layers: Vec<f64>,
-    /// When all buckets were summed up.
-    pub reduced: f64,
-}
-
-/// One step, with gradients sent as soon as a bucket has `bucket` bytes. Returns the mean loss of the whole batch.
-///
-/// # Errors
-/// [`Error::Backprop`] if the network and the batch do not fit, and the communicator's.
-pub fn step(
-    model: &mut Mlp<f32>,
-    update: &mut Update,
-    batch: &Batch,
-    (comms, bucket): (&CommThread, usize),
-) -> Result<(f64, Times)> {
-    not_empty(batch)?;
-    let (start, mut times) = (Instant::now(), Times::default());
-    let mine = batch.part(part_of(batch.len(), comms.rank, comms.ranks))?;
-    // ANCHOR: step
-    let (mut sent, mut full) = (0, Vec::new());
-    let mut each = |gradient: Vec<f32>| {
-        times.layers.push(start.elapsed().as_secs_f64());
-        full.extend(gradient);
-        if size_of_val(&full[..]) >= bucket {
-            comms.send(std::mem::take(&mut full));
-            sent += 1;
-        }
-    };
-    let begin = || start.elapsed().as_secs_f64();
-    let (loss, begin) = backward(model, &mine, batch.len(), begin, &mut each)?;
-    full.push(loss as f32); // the last bucket takes the loss along
-    comms.send(full);
-    let sums = (0..=sent).map(|_| comms.sum()).collect::<Result<Vec<_>>>()?;
-    times = Times { begin, reduced: start.elapsed().as_secs_f64(), ..times };
-    // ANCHOR_END: step
-    let mut sums = sums.concat();
-    let loss = sums.pop().unwrap_or_default();
-    apply(model, update, &sums)?;
-    Ok((f64::from(loss), times))
-}
-
-/// Forward, and backward layer by layer, each of whose gradients is handed to `each`. Returns what these images add to
-/// the loss of `whole` images, and when the backward pass began.
-fn backward(
-    model: &Mlp<f32>,
-    mine: &Batch,
-    whole: usize,
-    begin: impl Fn() -> f64,
-    each: &mut impl FnMut(Vec<f32>),
-) -> Result<(f64, f64)> {
-    if mine.is_empty() {
-        let zeros = |layer: &Dense<f32>| vec![0.0; (layer.inputs + 1) * layer.outputs];
-        model.layers.iter().rev().map(zeros).for_each(each);
-        return Ok((0.0, begin()));
-    }
-    let pass = model.forward(&mine.x, None)?;
-    let (loss, mut dy) = weighed_loss(&pass.scores, &mine.labels, model.classes(), whole)?;
-    let begin = begin();
-    for (at, layer) in model.layers.iter().enumerate().rev() {
-        let x = &pass.inputs[at];
-        let gradient = layer.backward_weights(x, &dy)?;
-        each([gradient.weights, gradient.bias].concat()); // on its way
-        if at > 0 {
-            dy = layer.backward_input(&dy)?;
-            relu_backward(x, &mut dy);
+/// Buckets of at least so many bytes, from the end of the buffer to its start: gradients come in this order.
+pub fn buckets(layers: &[Range<usize>], bytes: usize) -> Vec<Range<usize>> {
+    let (mut buckets, mut end) = (Vec::new(), None);
+    for (at, layer) in layers.iter().enumerate().rev() {
+        let until = *end.get_or_insert(layer.end);
+        if at == 0 || 4 * (until - layer.start) >= bytes {
+            buckets.push(layer.start..until);
+            end = None;
         }
     }
-    Ok((loss, begin))
+    buckets
 }
 
-/// A step with a gradient whose layers are in the order of the backward pass.
-fn apply(model: &mut Mlp<f32>, update: &mut Update, backwards: &[f32]) -> Result<()> {
-    let (mut rest, mut layers) = (backwards, Vec::new());
-    for layer in model.layers.iter().rev() {
-        let (mine, others) = rest.split_at((layer.inputs + 1) * layer.outputs);
-        layers.push(mine);
-        rest = others;
+/// A bucket's gradients.
+fn gradients(bucket: &Range<usize>) -> Tensor {
+    Tensor::new(Place::Gradient, bucket.start, 1, bucket.len())
+}
+
+/// The sum of each bucket begins behind the last call that writes to it. All end behind the last call of all.
+pub fn sums(cx: &mut Recorder, buckets: &[Range<usize>]) {
+    let calls = std::mem::take(&mut cx.program.calls);
+    // ANCHOR: sums
+    let last = buckets.iter().map(|bucket| last_writer(&calls, bucket));
+    let last: Vec<_> = last.collect();
+    let mut begun = 0;
+    for (at, call) in calls.into_iter().enumerate() {
+        cx.program.calls.push(call);
+        // In one order on all ranks, whatever the order of the calls.
+        while begun < buckets.len() && last[begun] <= Some(at) {
+            let given = Some(gradients(&buckets[begun]));
+            cx.collective(What::Begin, DATA, given, None);
+            begun += 1;
+        }
     }
-    layers.reverse();
-    let mut parameters = model.parameters();
-    update.step(&mut parameters, &layers.concat());
-    Ok(model.set_parameters(&parameters)?)
+    for bucket in buckets {
+        let sum = Some(gradients(bucket));
+        cx.collective(What::End, DATA, None, sum);
+    }
+    // ANCHOR_END: sums
+}
+
+/// Seconds of a step behind its loss, from what its calls took: of each operation's gradient, from the last one on, and until
+/// the last sum has ended.
+pub fn seconds<'a>(calls: impl Iterator<Item = (&'a Call, f64)>) -> (Vec<f64>, f64) {
+    let (mut layers, mut all): (Vec<(&str, f64)>, _) = (Vec::new(), 0.0);
+    for (call, seconds) in calls.skip_while(|(call, _)| call.op != "loss") {
+        if call.op == "loss" || call.op == LOSS {
+            continue;
+        }
+        all += seconds;
+        match layers.last_mut() {
+            Some((op, sum)) if *op == call.op => *sum += seconds,
+            _ if call.op.ends_with(" backward") => layers.push((&call.op, seconds)),
+            _ => {}
+        }
+    }
+    (layers.into_iter().map(|layer| layer.1).collect(), all)
 }
 
 /// When the last bucket is summed up, in seconds since the backward pass began, if layer i's gradient of `layers[i].0`
@@ -193,21 +173,3 @@ pub fn predict(
     free
 }
 // ANCHOR_END: predict
-
-/// Trains this rank's replica. The communicator moves into the thread that speaks for it.
-///
-/// # Errors
-/// As [`step`].
-pub fn train<C: Communicator + 'static>(
-    job: &Job,
-    batches: &[Batch],
-    bucket: usize,
-    comm: C,
-) -> Result<Trained> {
-    let mut model = job.model()?;
-    let mut update = Update::new(job.rule, model.parameters().len());
-    let comms = CommThread::open(comm)?;
-    let steps = batches.iter().map(|batch| step(&mut model, &mut update, batch, (&comms, bucket)));
-    let losses = steps.map(|step| Ok(step?.0)).collect::<Result<_>>()?;
-    Ok(Trained { parameters: model.parameters(), losses })
-}

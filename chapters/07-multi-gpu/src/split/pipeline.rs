@@ -1,15 +1,21 @@
 //! A pipeline: the batch is cut into micro-batches, and while one of them is on the second rank, the first rank works
-//! on the next.
+//! on the next. All micro-batches are one program, recorded in the order of the schedule.
 
 use super::{
-    group::Group,
-    job::{Batch, weighed_loss},
+    group::ALL,
     schedule::{Direction, Slot, Work},
-    stage::{Kept, Stage},
 };
-use crate::{Communicator, Error, Rank, Result, part_of};
+use crate::{Communicator, Rank, Result, part_of};
+use engine::{
+    model::Model,
+    ops::{Backward, chain, loss},
+    program::{Call, What},
+    record::Recorder,
+    tensor::{Place, Tensor},
+};
 use std::{
     collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -49,140 +55,168 @@ impl Pace {
     }
 }
 
-/// What a rank came to in one step.
-#[derive(Clone, Debug)]
-pub struct Ran {
-    /// The sum of the micro-batches' gradients.
-    pub gradient: Vec<f32>,
-    /// What this rank's images add to the loss; zero where the scores are not.
-    pub loss: f64,
-    /// When it did what, in seconds since `since`.
-    pub slots: Vec<Slot>,
-    /// The most numbers that waited for the backward pass at any time.
-    pub peak: usize,
-    /// How many wait now.
-    keeps: usize,
-}
-
-/// One step of one rank: its work, in order, on `batch`, the images of this pipeline out of `whole`.
-#[derive(Debug)]
-pub struct Run<'a> {
-    /// The rank's layers.
-    pub stage: &'a Stage,
-    /// Its position.
-    pub seat: &'a Seat,
-    /// Its work.
-    pub order: &'a [Work],
-    /// The images that go through this pipeline.
-    pub batch: &'a Batch,
-    /// How many micro-batches they are cut into.
-    pub micros: usize,
-    /// How many images the batch of all ranks has.
-    pub whole: usize,
-    /// How slow the device is.
+/// When a rank did what in its last step.
+pub struct Clock {
+    /// The rank's stage.
+    pub stage: usize,
+    /// How slow its device is.
     pub pace: Pace,
     /// When time began, for all ranks.
     pub since: Instant,
+    /// When the work that it does began, and what it has done.
+    pub done: Mutex<(Instant, Vec<Slot>)>,
+}
+
+impl Clock {
+    /// What was done so far.
+    pub fn done(&self) -> MutexGuard<'_, (Instant, Vec<Slot>)> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the work has ended.
+    fn ends(&self, work: Work) {
+        let start = self.done().0;
+        self.pace.keep(work.direction, start);
+        let at = |time: Instant| time.duration_since(self.since).as_secs_f64();
+        let (start, end) = (at(start), at(Instant::now()));
+        self.done().1.push(Slot { stage: self.stage, work, start, end });
+    }
 }
 
 /// What goes from one stage to the next, or back, and to whom.
 pub type Out = Option<(Rank, Vec<f32>)>;
 
-/// What waits for the backward pass: what the stage has kept, and at the last stage the derivatives of the scores.
-type Waiting = BTreeMap<usize, (Kept, Vec<f32>)>;
+/// A stage of a pipeline, to be recorded.
+pub struct Stage {
+    /// Its position.
+    pub seat: Seat,
+    /// Its work.
+    pub order: Vec<Work>,
+    /// How many micro-batches a batch is cut into.
+    pub micros: usize,
+    /// Rows and columns of what it takes for an image.
+    pub input: [usize; 2],
+    /// Looks on.
+    pub clock: Arc<Clock>,
+}
 
-impl Run<'_> {
-    /// Works through the order.
-    ///
-    /// # Errors
-    /// [`crate::Error::Backprop`] if something does not fit, and the communicator's.
-    pub fn run(&self, comm: &mut dyn Communicator) -> Result<Ran> {
-        let mut ran = Ran::nothing(self.stage.parameters());
-        // ANCHOR: run
+/// Micro-batches that have gone forward: what records their way back, and where it begins.
+type Waiting = BTreeMap<usize, (Backward, Tensor)>;
+
+impl Stage {
+    /// Records the work, in its order. Returns the sums of the losses.
+    pub fn record(&self, cx: &mut Recorder, model: &Model) -> Vec<Tensor> {
+        let (rows, mut sums) = (cx.pass.rows, Vec::new());
         let (mut waiting, mut out) = (Waiting::new(), None);
-        for &work in self.order {
-            let part = part_of(self.batch.len(), Rank(work.micro), self.micros);
-            let micro = self.batch.part(part)?;
-            if micro.is_empty() {
+        // ANCHOR: record
+        for work in &self.order {
+            let part = part_of(rows, Rank(work.micro), self.micros);
+            if part.is_empty() {
                 continue; // more micro-batches than images
             }
-            let got = self.meet(work.direction, micro.len(), out.take(), comm)?;
-            let start = Instant::now();
-            let tensor = &mut Group::of(comm, &self.seat.tensor)?;
-            let (at, held) = (work.micro, (&mut waiting, &mut ran));
-            out = match work.direction {
-                Direction::Forward => self.forward(at, got, micro, held, tensor)?,
-                Direction::Backward => self.backward(at, got, held, tensor)?,
-            };
-            self.pace.keep(work.direction, start);
-            ran.slots.push(self.slot(work, start));
+            (cx.first, cx.pass.rows) = (part.start, part.len());
+            if work.direction == Direction::Forward {
+                let x = self.input(cx, &mut out);
+                let (y, backward) = chain(&model.ops, cx, x);
+                let dy = self.output(cx, y, (&mut out, &mut sums));
+                waiting.insert(work.micro, (backward, dy));
+            } else if let Some(kept) = waiting.remove(&work.micro) {
+                let (backward, dy) = kept;
+                let dy = self.upstream(cx, dy, &mut out);
+                out = self.seat.before.zip(backward(cx, dy));
+            }
+            self.ends(cx, *work);
         }
-        send(out, comm)?;
-        // ANCHOR_END: run
-        Ok(ran)
+        messages(cx, &mut out, None, None);
+        // ANCHOR_END: record
+        (cx.first, cx.pass.rows) = (0, rows);
+        sums
     }
 
-    /// What the work needs, while what is ready goes out.
-    fn meet(
+    /// What a micro-batch begins with: its images, or what the stage before makes of them.
+    fn input(&self, cx: &mut Recorder, out: &mut Option<(Rank, Tensor)>) -> Tensor {
+        let ([rows, cols], images) = (self.input, cx.pass.rows);
+        let got = self.seat.before.map(|_| cx.tensor(images * rows, cols));
+        messages(cx, out, self.seat.before, got);
+        self.begins(cx);
+        got.unwrap_or_else(|| {
+            let start = cx.first * rows * cols;
+            let images = Tensor::new(Place::Input, start, images * rows, cols);
+            Tensor { constant: true, ..images }
+        })
+    }
+
+    /// What becomes of a micro-batch's result: it goes to the next stage, or has a loss. Returns its gradient, or what has the
+    /// gradient's shape.
+    fn output(
         &self,
-        direction: Direction,
-        images: usize,
-        out: Out,
-        comm: &mut dyn Communicator,
-    ) -> Result<Option<Vec<f32>>> {
-        let (from, width) = match direction {
-            Direction::Forward => (self.seat.before, self.stage.inputs()),
-            Direction::Backward => (self.seat.after, self.stage.outputs()),
-        };
-        meet(from, images * width, out, comm)
+        cx: &mut Recorder,
+        y: Tensor,
+        (out, sums): (&mut Option<(Rank, Tensor)>, &mut Vec<Tensor>),
+    ) -> Tensor {
+        *out = self.seat.after.map(|after| (after, y));
+        if out.is_some() {
+            return y;
+        }
+        let labels = Tensor::new(Place::Labels, cx.first, cx.pass.rows, 1);
+        let [dy, sum] = cx.of("loss", |cx| loss::record(cx, y, labels));
+        sums.push(sum);
+        dy
     }
 
-    /// A micro-batch forward. The first stage begins with the images; the last one knows the loss.
-    fn forward(
-        &self,
-        at: usize,
-        got: Option<Vec<f32>>,
-        micro: Batch,
-        (waiting, ran): (&mut Waiting, &mut Ran),
-        tensor: &mut dyn Communicator,
-    ) -> Result<Out> {
-        let (y, kept) = self.stage.forward(got.unwrap_or(micro.x), tensor)?;
-        ran.keeps += kept.numbers();
-        ran.peak = ran.peak.max(ran.keeps);
-        let Some(after) = self.seat.after else {
-            let (loss, dy) = weighed_loss(&y, &micro.labels, self.stage.outputs(), self.whole)?;
-            ran.loss += loss;
-            waiting.insert(at, (kept, dy));
-            return Ok(None);
-        };
-        waiting.insert(at, (kept, Vec::new()));
-        Ok(Some((after, y)))
+    /// The gradient of a micro-batch's result, if need be from the next stage.
+    fn upstream(&self, cx: &mut Recorder, dy: Tensor, out: &mut Option<(Rank, Tensor)>) -> Tensor {
+        let got = self.seat.after.map(|_| cx.like(dy));
+        messages(cx, out, self.seat.after, got);
+        self.begins(cx);
+        got.unwrap_or(dy)
     }
 
-    /// A micro-batch backward.
-    fn backward(
-        &self,
-        at: usize,
-        got: Option<Vec<f32>>,
-        (waiting, ran): (&mut Waiting, &mut Ran),
-        tensor: &mut dyn Communicator,
-    ) -> Result<Out> {
-        let Some((kept, dscores)) = waiting.remove(&at) else {
-            return Err(Error::Config(format!(
-                "micro-batch {at} is to go back and has not gone forward; put its forward work first"
-            )));
-        };
-        ran.keeps -= kept.numbers();
-        let dy = got.unwrap_or(dscores);
-        let dx = self.stage.backward(kept, dy, &mut ran.gradient, tensor)?;
-        Ok(self.seat.before.map(|before| (before, dx)))
+    fn begins(&self, cx: &mut Recorder) {
+        let clock = Arc::clone(&self.clock);
+        cx.rows("begin", 1, [], [], move |_, [], []| clock.done().0 = Instant::now());
     }
 
-    /// What was done between `start` and now.
-    fn slot(&self, work: Work, start: Instant) -> Slot {
-        let at = |time: Instant| time.duration_since(self.since).as_secs_f64();
-        Slot { stage: self.stage.number(), work, start: at(start), end: at(Instant::now()) }
+    fn ends(&self, cx: &mut Recorder, work: Work) {
+        let clock = Arc::clone(&self.clock);
+        cx.rows(END, 1, [], [], move |_, [], []| clock.ends(work));
     }
+}
+
+/// The call with which a piece of work ends.
+const END: &str = "end";
+
+/// Sends what is ready, and receives what is waited for.
+fn messages(
+    cx: &mut Recorder,
+    out: &mut Option<(Rank, Tensor)>,
+    from: Option<Rank>,
+    got: Option<Tensor>,
+) {
+    let (to, given) = out.take().unzip();
+    if to.is_some() || from.is_some() {
+        let what = What::Message { to: to.map(|rank| rank.0), from: from.map(|rank| rank.0) };
+        cx.of("neighbours", |cx| cx.collective(what, ALL, given, got));
+    }
+}
+
+/// The most words that wait between two pieces of a program's work: what was made in one and is needed in another.
+pub fn kept(calls: &[Call]) -> usize {
+    let mut lives: BTreeMap<u32, [usize; 3]> = BTreeMap::new();
+    for (at, call) in calls.iter().enumerate() {
+        for operand in call.reads().into_iter().chain(call.writes()) {
+            if let Place::Temporary(id) = operand.tensor.place {
+                let [_, last, words] = lives.entry(id).or_insert([at, at, 0]);
+                (*last, *words) = (at, operand.tensor.words().max(*words));
+            }
+        }
+    }
+    let ends = calls.iter().enumerate().filter(|(_, call)| call.name == END);
+    let waiting = |(end, _): (usize, &Call)| {
+        let across = lives.values().filter(|[first, last, _]| *first < end && end < *last);
+        across.map(|[.., words]| words).sum()
+    };
+    ends.map(waiting).max().unwrap_or(0)
 }
 
 /// Sends what is ready and receives so many numbers, if there is a rank to receive them from: at the same time, if both
@@ -190,6 +224,7 @@ impl Run<'_> {
 ///
 /// # Errors
 /// The communicator's.
+// ANCHOR: meet
 pub fn meet(
     from: Option<Rank>,
     numbers: usize,
@@ -209,6 +244,7 @@ pub fn meet(
     }
     Ok(Some(got))
 }
+// ANCHOR_END: meet
 
 /// Sends what is ready, if anything is.
 ///
@@ -216,11 +252,4 @@ pub fn meet(
 /// The communicator's.
 pub fn send(out: Out, comm: &mut dyn Communicator) -> Result<()> {
     out.map_or(Ok(()), |(to, data)| comm.send(to, &data))
-}
-
-impl Ran {
-    fn nothing(parameters: usize) -> Self {
-        let gradient = vec![0.0; parameters];
-        Self { gradient, loss: 0.0, slots: Vec::new(), peak: 0, keeps: 0 }
-    }
 }

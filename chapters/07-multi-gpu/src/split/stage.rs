@@ -1,14 +1,15 @@
-//! Some layers of a network that follow each other: what one rank computes when layers are on different ranks.
+//! Some operations of a model's list that follow each other: what one rank computes when layers are on different ranks. They
+//! have a range of the one flat buffer, and the rank keeps that range alone.
 
-use super::{
-    job::Update,
-    tensor::{Block, Pair},
+use crate::{Error, Rank, Result, part_of};
+use engine::{
+    backend::Form,
+    model::Model,
+    program::{Numbers, Program},
+    record::{Pass, Recorder},
+    tensor::{Place, Tensor},
 };
-use crate::{Communicator, Error, Rank, Result, part_of};
-use backprop::{
-    activation::{relu, relu_backward},
-    mlp::Mlp,
-};
+use std::ops::Range;
 
 /// Which of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,146 +27,95 @@ impl Of {
     }
 }
 
-/// A rank's part of a network.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Stage {
-    blocks: Vec<Block>,
-    /// The number of its first layer.
-    first_layer: usize,
-    which: Of,
-}
-
-/// What the forward pass leaves for the backward pass: the input of each block, and the hidden units inside it.
-#[derive(Clone, Debug)]
-pub struct Kept(Vec<(Vec<f32>, Vec<f32>)>);
-
-impl Kept {
-    /// How many numbers wait for the backward pass.
-    pub fn numbers(&self) -> usize {
-        self.0.iter().map(|(input, inside)| input.len() + inside.len()).sum()
+/// How many of so many layers each stage has.
+///
+/// # Errors
+/// [`Error::Config`] if there are fewer layers than stages.
+pub fn each_stage(layers: usize, stages: usize) -> Result<Vec<usize>> {
+    if layers < stages {
+        return Err(Error::Config(format!(
+            "{layers} layers can't be put on {stages} devices; take {layers} at most"
+        )));
     }
+    Ok((0..stages).map(|stage| part_of(layers, Rank(stage), stages).len()).collect())
 }
 
-impl Stage {
-    /// Stage `which`; with more than one rank in `tensor`, its layers are cut over them, two by two. An odd layer stays
-    /// whole on each rank.
-    ///
-    /// # Errors
-    /// [`Error::Config`] if there are fewer layers than stages.
-    pub fn of(model: &Mlp<f32>, which: Of, tensor: Of) -> Result<Self> {
-        let layers = part_of(model.layers.len(), Rank(which.at), which.count);
-        if layers.is_empty() {
-            return Err(Error::Config(format!(
-                "{} layers can't be put on {} devices; take {} at most",
-                model.layers.len(),
-                which.count,
-                model.layers.len()
-            )));
+/// What the operations of a list have of the buffers, and what comes out of them.
+pub struct Extents {
+    /// Where the parameters of each operation begin; then where those of the last one end.
+    pub learned: Vec<usize>,
+    /// The same of what is kept and not learned.
+    pub kept: Vec<usize>,
+    /// Rows and columns of what goes into each operation for an image; then of the scores.
+    pub shapes: Vec<[usize; 2]>,
+}
+
+impl Extents {
+    /// Asks the operations: each is recorded once, for one image.
+    pub fn of(model: &Model) -> Self {
+        let pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
+        let mut cx = Recorder::new(pass, Form::CPU);
+        cx.at_once = true;
+        let mut x = Tensor::new(Place::Input, 0, 1, model.inputs);
+        let (mut starts, mut shapes) = (Vec::new(), vec![[1, model.inputs]]);
+        for op in &model.ops {
+            let before = cx.program.calls.len();
+            x = op.record(&mut cx, x).0;
+            shapes.push([x.rows, x.cols]);
+            let calls = &mut cx.program.calls[before..];
+            let tensors: Vec<Tensor> =
+                calls.iter_mut().flat_map(|call| call.tensors_mut()).map(|t| *t).collect();
+            let start = |place| {
+                let own = tensors.iter().filter(|tensor| tensor.place == place);
+                own.map(|tensor| tensor.start).min()
+            };
+            starts.push([Place::Params, Place::Kept].map(start));
         }
-        let first_layer = layers.start;
-        let step = if tensor.count > 1 { 2 } else { 1 };
-        let blocks = model.layers[layers].chunks(step).map(|layers| match layers {
-            [first, second] => Block::Pair(Pair::of(first, second, Rank(tensor.at), tensor.count)),
-            one => Block::Whole(one[0].clone()),
+        let end = |place| {
+            let own = model.params.tensors.iter().map(|named| named.tensor);
+            own.filter(|t| t.place == place).map(|t| t.start + t.words()).max().unwrap_or(0)
+        };
+        // What has no parameters begins where the next one does.
+        let [learned, kept] = [Place::Params, Place::Kept].map(|place| {
+            let of = |start: &[Option<usize>; 2]| start[usize::from(place == Place::Kept)];
+            let mut all = vec![end(place)];
+            for start in starts.iter().rev() {
+                all.push(of(start).unwrap_or(all[all.len() - 1]));
+            }
+            all.reverse();
+            all
         });
-        Ok(Self { blocks: blocks.collect(), first_layer, which })
+        Self { learned, kept, shapes }
     }
 
-    /// Which stage it is, from 0.
-    pub fn number(&self) -> usize {
-        self.which.at
+    /// Where all parameters end.
+    pub fn end(&self) -> usize {
+        self.learned.last().copied().unwrap_or(0)
     }
 
-    /// Whether its inputs are the images.
-    pub fn is_first(&self) -> bool {
-        self.which.at == 0
+    /// The parameters of each operation that has some.
+    pub fn layers(&self) -> Vec<Range<usize>> {
+        let pairs = self.learned.windows(2).map(|pair| pair[0]..pair[1]);
+        pairs.filter(|range| !range.is_empty()).collect()
     }
+}
 
-    /// Whether its outputs are the scores.
-    pub fn is_last(&self) -> bool {
-        self.which.at + 1 == self.which.count
-    }
+/// A model with some of its operations alone, whose calls are to be put to the beginning of the buffers: [`moved`].
+pub fn stage(model: Model, ops: Range<usize>, extents: &Extents) -> Model {
+    let range = |all: &[usize]| all[ops.start]..all[ops.end];
+    let params = model.params.part(range(&extents.learned), range(&extents.kept));
+    let inputs = if ops.start == 0 { model.inputs } else { 0 };
+    let ops = model.ops.into_iter().skip(ops.start).take(ops.len()).collect();
+    Model { params, ops, inputs }
+}
 
-    /// Numbers that it takes for each image.
-    pub fn inputs(&self) -> usize {
-        self.blocks.first().map_or(0, Block::inputs)
-    }
-
-    /// Numbers that it gives for each image.
-    pub fn outputs(&self) -> usize {
-        self.blocks.last().map_or(0, Block::outputs)
-    }
-
-    /// How many parameters this rank has.
-    pub fn parameters(&self) -> usize {
-        self.blocks.iter().flat_map(Block::tensors).map(<[f32]>::len).sum()
-    }
-
-    /// Its outputs, and what the backward pass needs. `comm` are the ranks that its layers are cut over.
-    ///
-    /// # Errors
-    /// As [`Block::forward`].
-    pub fn forward(
-        &self,
-        mut x: Vec<f32>,
-        comm: &mut dyn Communicator,
-    ) -> Result<(Vec<f32>, Kept)> {
-        let mut kept = Vec::new();
-        for (at, block) in self.blocks.iter().enumerate() {
-            let (mut y, inside) = block.forward(&x, comm)?;
-            if at + 1 < self.blocks.len() || !self.is_last() {
-                relu(&mut y);
-            }
-            kept.push((x, inside));
-            x = y;
-        }
-        Ok((x, Kept(kept)))
-    }
-
-    /// Adds the gradient of its parameters to `gradient`, and returns the derivatives of its inputs: nothing for the
-    /// first stage, whose inputs are images.
-    ///
-    /// # Errors
-    /// As [`Block::backward`].
-    pub fn backward(
-        &self,
-        kept: Kept,
-        mut dy: Vec<f32>,
-        gradient: &mut [f32],
-        comm: &mut dyn Communicator,
-    ) -> Result<Vec<f32>> {
-        let mut end = gradient.len();
-        for (at, (block, (x, inside))) in self.blocks.iter().zip(kept.0).enumerate().rev() {
-            let images = at == 0 && self.is_first();
-            let (flat, mut dx) = block.backward((&x, &inside), &dy, !images, comm)?;
-            if !images {
-                relu_backward(&x, &mut dx);
-            }
-            let sums = &mut gradient[end - flat.len()..end];
-            sums.iter_mut().zip(&flat).for_each(|(sum, g)| *sum += g);
-            end -= flat.len();
-            dy = dx;
-        }
-        Ok(dy)
-    }
-
-    /// Moves its parameters by one step.
-    pub fn update(&mut self, update: &mut Update, gradient: &[f32]) {
-        let mut flat: Vec<f32> =
-            self.blocks.iter().flat_map(Block::tensors).flatten().copied().collect();
-        update.step(&mut flat, gradient);
-        let mut values = flat.iter();
-        for tensor in self.blocks.iter_mut().flat_map(Block::tensors_mut) {
-            tensor.iter_mut().zip(&mut values).for_each(|(to, from)| *to = *from);
-        }
-    }
-
-    /// Writes this rank's numbers to their positions in a network of zeros; see [`Block::write`].
-    pub fn write(&self, model: &mut Mlp<f32>, tensor: Of) {
-        let mut at = self.first_layer;
-        for block in &self.blocks {
-            block.write(model, at, Rank(tensor.at), tensor.count);
-            at += block.layers();
-        }
+/// Puts the tensors of a program to where this rank keeps them, so many words before.
+pub fn moved(program: &mut Program, [learned, kept]: [usize; 2]) {
+    for tensor in program.calls.iter_mut().flat_map(|call| call.tensors_mut()) {
+        tensor.start -= match tensor.place {
+            Place::Params | Place::Gradient => learned,
+            Place::Kept => kept,
+            _ => 0,
+        };
     }
 }

@@ -5,222 +5,193 @@
 //! and can apply the activation to them. The second is cut by rows: each rank's hidden units give a part of every
 //! output's sum, and one all-reduce adds the parts up. On the backward pass it is the same, the other way round.
 
-use crate::{Communicator, Rank, Result, part_of};
-use backprop::{
-    activation::{relu, relu_backward},
-    dense::{Dense, Derivatives},
-    mlp::Mlp,
+use super::{
+    group::TENSOR,
+    stage::{Of, each_stage},
+};
+use crate::{Error, Rank, Result, part_of};
+use engine::{
+    model::{self, Model},
+    ops::{
+        Backward, Op, attention::Attention, chain, dense::Dense, linear::Linear, mean::Mean,
+        norm::Norm, patches::Patches, position::Position, relu::Relu, residual::Residual,
+    },
+    params::Params,
+    program::What,
+    record::Recorder,
+    tensor::Tensor,
 };
 
-/// One layer that every rank of a group has, or this rank's part of two.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Block {
-    /// A whole layer.
-    Whole(Dense<f32>),
-    /// Two layers, cut over the ranks of a group.
-    Pair(Pair),
+/// What stands around two layers that are cut.
+// ANCHOR: ops
+pub enum Cut {
+    /// Before columns. The input is on every rank; its gradient is a sum of
+    /// what each rank's columns find.
+    Enter,
+    /// Behind rows: the other way round.
+    Leave,
 }
 
-/// This rank's part of two layers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Pair {
-    /// The inputs of the first layer.
-    inputs: usize,
-    /// The outputs of the second one.
-    outputs: usize,
-    /// Some columns of the first layer, and as many rows of the second;
-    /// none if there are more ranks than hidden units.
-    parts: Option<(Dense<f32>, Dense<f32>)>,
-}
-
-/// The columns `part` of a layer: some of its outputs.
-fn columns(layer: &Dense<f32>, part: &std::ops::Range<usize>) -> Dense<f32> {
-    let rows = layer.weights.chunks_exact(layer.outputs);
-    Dense {
-        inputs: layer.inputs,
-        outputs: part.len(),
-        weights: rows.flat_map(|row| &row[part.clone()]).copied().collect(),
-        bias: layer.bias[part.clone()].to_vec(),
-    }
-}
-
-/// The rows `part` of a layer: some of its inputs. The bias must be added once, so rank 0 alone has it.
-fn rows(layer: &Dense<f32>, part: &std::ops::Range<usize>, with_bias: bool) -> Dense<f32> {
-    let width = layer.outputs;
-    Dense {
-        inputs: part.len(),
-        outputs: width,
-        weights: layer.weights[part.start * width..part.end * width].to_vec(),
-        bias: if with_bias { layer.bias.clone() } else { vec![0.0; width] },
-    }
-}
-
-impl Pair {
-    /// The part of rank `rank` out of `ranks`.
-    pub fn of(first: &Dense<f32>, second: &Dense<f32>, rank: Rank, ranks: usize) -> Self {
-        let part = part_of(first.outputs, rank, ranks);
-        let parts = (!part.is_empty())
-            .then(|| (columns(first, &part), rows(second, &part, rank == Rank(0))));
-        Self { inputs: first.inputs, outputs: second.outputs, parts }
-    }
-
-    /// The outputs of both layers, the same on every rank, and this rank's hidden units, for the backward pass.
-    ///
-    /// # Errors
-    /// [`crate::Error::Backprop`] if `x` does not fit, and the communicator's.
-    // ANCHOR: forward
-    pub fn forward(
-        &self,
-        x: &[f32], // the same on every rank
-        comm: &mut dyn Communicator,
-    ) -> Result<(Vec<f32>, Vec<f32>)> {
-        let mut hidden = Vec::new();
-        let mut y = vec![0.0; x.len() / self.inputs * self.outputs];
-        if let Some((columns, rows)) = &self.parts {
-            hidden = columns.forward(x)?;
-            relu(&mut hidden); // of whole sums: no message needed
-            y = rows.forward(&hidden)?;
-        }
-        comm.all_reduce(&mut y)?; // the only one in the forward pass
-        Ok((y, hidden))
-    }
-    // ANCHOR_END: forward
-
-    /// This rank's part of the gradient, and the derivatives of the input if they are asked for.
-    ///
-    /// # Errors
-    /// [`crate::Error::Backprop`] if something does not fit, and the communicator's.
-    pub fn backward(
-        &self,
-        (x, hidden): (&[f32], &[f32]),
-        dy: &[f32],
-        input: bool,
-        comm: &mut dyn Communicator,
-    ) -> Result<(Vec<f32>, Vec<f32>)> {
-        let (mut flat, mut dx) = (Vec::new(), Vec::new());
-        if input {
-            dx = vec![0.0; x.len()];
-        }
-        // ANCHOR: backward
-        if let Some((columns, rows)) = &self.parts {
-            let mut second = rows.backward_weights(hidden, dy)?;
-            if comm.rank() != Rank(0) {
-                second.bias.fill(0.0); // rank 0's alone
-            }
-            let mut dhidden = rows.backward_input(dy)?;
-            relu_backward(hidden, &mut dhidden);
-            flat = joined([columns.backward_weights(x, &dhidden)?, second]);
-            if input {
-                dx = columns.backward_input(&dhidden)?;
-            }
-        }
-        comm.all_reduce(&mut dx)?; // the only one in the backward pass
-        // ANCHOR_END: backward
-        Ok((flat, dx))
-    }
-}
-
-/// The derivatives of some layers, one after the other.
-fn joined<const N: usize>(layers: [Derivatives<f32>; N]) -> Vec<f32> {
-    layers.into_iter().flat_map(|layer| [layer.weights, layer.bias]).flatten().collect()
-}
-
-impl Block {
-    /// The outputs, and what the backward pass needs of the inside.
-    ///
-    /// # Errors
-    /// As [`Pair::forward`].
-    pub fn forward(&self, x: &[f32], comm: &mut dyn Communicator) -> Result<(Vec<f32>, Vec<f32>)> {
+impl Op for Cut {
+    fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
         match self {
-            Self::Whole(layer) => Ok((layer.forward(x)?, Vec::new())),
-            Self::Pair(pair) => pair.forward(x, comm),
+            Self::Enter => (x, Box::new(|cx, dy| Some(summed(cx, dy)))),
+            Self::Leave => (summed(cx, x), Box::new(|_, dy| Some(dy))),
         }
     }
+    // …
+    // ANCHOR_END: ops
 
-    /// The gradient of this rank's parameters, and the derivatives of the input if they are asked for.
-    ///
-    /// # Errors
-    /// As [`Pair::backward`].
-    pub fn backward(
-        &self,
-        (x, inside): (&[f32], &[f32]),
-        dy: &[f32],
-        input: bool,
-        comm: &mut dyn Communicator,
-    ) -> Result<(Vec<f32>, Vec<f32>)> {
-        match self {
-            Self::Whole(layer) => {
-                let flat = joined([layer.backward_weights(x, dy)?]);
-                let dx = if input { layer.backward_input(dy)? } else { Vec::new() };
-                Ok((flat, dx))
+    fn name(&self) -> &'static str {
+        "cut"
+    }
+}
+
+/// The sum over the ranks that the product is cut over.
+fn summed(cx: &mut Recorder, x: Tensor) -> Tensor {
+    let sum = cx.like(x);
+    cx.collective(What::Sum, TENSOR, Some(x), Some(sum));
+    sum
+}
+
+// ANCHOR: pair
+/// This rank's `part` of two layers: columns of the first, as many rows of
+/// the second. The bias must be added once, so it comes behind the sum.
+fn pair(
+    p: &mut Params,
+    [first, second]: [&str; 2],
+    [inputs, part, outputs]: [usize; 3],
+) -> Vec<Box<dyn Op>> {
+    let rows = format!("{second}.weight");
+    vec![
+        Box::new(Cut::Enter),
+        Box::new(Dense::straight(p, first, inputs, part).relu()),
+        Box::new(Linear::new(p, &rows, [part, outputs])),
+        Box::new(Cut::Leave),
+        Box::new(Position::new(p, &format!("{second}.bias"), [1, outputs])),
+    ]
+}
+// ANCHOR_END: pair
+
+/// Operations one after the other, as one that no cut goes through.
+struct Block(Vec<Box<dyn Op>>);
+
+impl Op for Block {
+    fn name(&self) -> &'static str {
+        "block"
+    }
+
+    fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        chain(&self.0, cx, x)
+    }
+}
+
+/// Dense layers of these sizes, and how many operations each stage has. With several ranks the layers are cut two by two within
+/// each stage; an odd one stays whole.
+///
+/// # Errors
+/// [`Error::Config`] if the sizes are no network, or there are fewer layers than stages, or fewer units than ranks.
+pub fn dense(sizes: &[usize], seed: u64, stages: usize, of: Of) -> Result<(Model, Vec<usize>)> {
+    if sizes.len() < 2 || sizes.contains(&0) {
+        return Err(Error::Config(format!(
+            "{sizes:?} is no network; give the numbers of its inputs, hidden units and classes"
+        )));
+    }
+    let (layers, width) = (sizes.len() - 1, if of.count > 1 { 2 } else { 1 });
+    let (mut blocks, mut counts, mut next) = (Vec::new(), Vec::new(), 0);
+    for own in each_stage(layers, stages)? {
+        for first in (next..next + own).step_by(width) {
+            let is_pair = width == 2 && first + 1 < next + own;
+            let part = if is_pair { Some(units(sizes[first + 1], of)?) } else { None };
+            blocks.push((first, part));
+        }
+        next += own;
+        counts.push(own.div_ceil(width));
+    }
+    let model = Model::new(seed, sizes[0], |p| {
+        let op = |(first, part): (usize, Option<usize>)| -> Box<dyn Op> {
+            let last = first + usize::from(part.is_some());
+            let (names, hidden) = ([first, last].map(|layer| layer.to_string()), last + 1 < layers);
+            let (inputs, outputs) = (sizes[first], sizes[last + 1]);
+            let Some(part) = part else {
+                let layer = Dense::straight(p, &names[0], inputs, outputs);
+                return Box::new(if hidden { layer.relu() } else { layer });
+            };
+            let mut ops = pair(p, [&names[0], &names[1]], [inputs, part, outputs]);
+            if hidden {
+                ops.push(Box::new(Relu));
             }
-            Self::Pair(pair) => pair.backward((x, inside), dy, input, comm),
-        }
-    }
-
-    /// This rank's weights and biases, in the order of the gradient.
-    pub fn tensors(&self) -> impl Iterator<Item = &[f32]> {
-        let (one, two) = match self {
-            Self::Whole(layer) => (Some(layer), None),
-            Self::Pair(pair) => pair.parts.as_ref().map(|(a, b)| (a, b)).unzip(),
+            Box::new(Block(ops))
         };
-        one.into_iter().chain(two).flat_map(|layer| [&layer.weights[..], &layer.bias[..]])
-    }
+        blocks.into_iter().map(op).collect()
+    });
+    Ok((model, counts))
+}
 
-    /// [`Block::tensors`], to be changed.
-    pub fn tensors_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
-        let (one, two) = match self {
-            Self::Whole(layer) => (Some(layer), None),
-            Self::Pair(pair) => pair.parts.as_mut().map(|(a, b)| (a, b)).unzip(),
-        };
-        one.into_iter().chain(two).flat_map(|layer| [&mut layer.weights[..], &mut layer.bias[..]])
+/// How many of so many hidden units this rank has.
+fn units(all: usize, of: Of) -> Result<usize> {
+    if of.count > all {
+        return Err(Error::Config(format!(
+            "{all} hidden units can't be cut over {} ranks; take {all} at most",
+            of.count
+        )));
     }
+    Ok(part_of(all, Rank(of.at), of.count).len())
+}
 
-    /// How many layers of the network it represents.
-    pub fn layers(&self) -> usize {
-        match self {
-            Self::Whole(_) => 1,
-            Self::Pair(_) => 2,
+/// Chapter 5's transformer with some of the heads, and some of the units between two dense layers.
+///
+/// # Errors
+/// [`Error::Config`] if the ranks do not divide the four heads.
+pub fn transformer(seed: u64, of: Of) -> Result<Model> {
+    const HEADS: usize = 4;
+    if of.count == 1 {
+        return Ok(model::transformer(seed));
+    }
+    if !HEADS.is_multiple_of(of.count) {
+        return Err(Error::Config(format!(
+            "{HEADS} heads can't be shared by {} ranks; take 1, 2 or 4",
+            of.count
+        )));
+    }
+    Ok(Model::new(seed, 784, |p| {
+        let mut ops: Vec<Box<dyn Op>> = vec![
+            Box::new(Patches { image: 28, patch: 7 }),
+            Box::new(Dense::straight(p, "embed", 49, 64).near()),
+            Box::new(Position::new(p, "position", [16, 64])),
+        ];
+        for block in ["block1", "block2"] {
+            let named = |layer: &str| format!("{block}.{layer}");
+            let heads = [HEADS / of.count, HEADS];
+            ops.push(Box::new(Residual(vec![
+                Box::new(Norm::new(p, &named("norm1"), 64)),
+                Box::new(Cut::Enter),
+                Box::new(Attention::some(p, &named("attention"), [16, 64], heads)),
+                Box::new(Linear::new(p, &named("attention.merge.weight"), [64 / of.count, 64])),
+                Box::new(Cut::Leave),
+                Box::new(Position::new(p, &named("attention.merge.bias"), [1, 64])),
+            ])));
+            let mut layers: Vec<Box<dyn Op>> = vec![Box::new(Norm::new(p, &named("norm2"), 64))];
+            let names = [&*named("wide"), &*named("narrow")];
+            layers.extend(pair(p, names, [64, 128 / of.count, 64]));
+            ops.push(Box::new(Residual(layers)));
         }
-    }
+        ops.push(Box::new(Mean(16)));
+        ops.push(Box::new(Norm::new(p, "norm", 64)));
+        ops.push(Box::new(Dense::straight(p, "dense", 64, 10).near()));
+        ops
+    }))
+}
 
-    /// How many columns its outputs have.
-    pub fn outputs(&self) -> usize {
-        match self {
-            Self::Whole(layer) => layer.outputs,
-            Self::Pair(pair) => pair.outputs,
-        }
-    }
-
-    /// How many columns its inputs have.
-    pub fn inputs(&self) -> usize {
-        match self {
-            Self::Whole(layer) => layer.inputs,
-            Self::Pair(pair) => pair.inputs,
-        }
-    }
-
-    /// Writes this rank's numbers to their positions in a network whose layers from `at` it represents. What several
-    /// ranks have, rank 0 writes: the sum over the ranks of a group is then the network.
-    pub fn write(&self, model: &mut Mlp<f32>, at: usize, rank: Rank, ranks: usize) {
-        match self {
-            Self::Whole(layer) if rank == Rank(0) => model.layers[at].clone_from(layer),
-            Self::Whole(_) => {}
-            Self::Pair(pair) => {
-                let Some((columns, rows)) = &pair.parts else { return };
-                let [first, second] = &mut model.layers[at..at + 2] else { return };
-                let part = part_of(first.outputs, rank, ranks);
-                let whole = first.weights.chunks_exact_mut(first.outputs);
-                for (to, from) in whole.zip(columns.weights.chunks_exact(columns.outputs)) {
-                    to[part.clone()].copy_from_slice(from);
-                }
-                first.bias[part.clone()].copy_from_slice(&columns.bias);
-                let width = second.outputs;
-                second.weights[part.start * width..part.end * width].copy_from_slice(&rows.weights);
-                if rank == Rank(0) {
-                    second.bias.copy_from_slice(&rows.bias);
-                }
-            }
-        }
-    }
+/// Where the numbers of a rank's tensor lie in the whole one's place: pairs of positions. It has all rows and columns, or the
+/// rank's part of one of them.
+pub fn places(mine: Tensor, whole: Tensor, of: Of) -> impl Iterator<Item = (usize, usize)> {
+    let window = |mine, whole| {
+        if mine == whole { 0 } else { part_of(whole, Rank(of.at), of.count).start }
+    };
+    let (row, col) = (window(mine.rows, whole.rows), window(mine.cols, whole.cols));
+    (0..mine.words()).map(move |at| {
+        let (row, col) = (row + at / mine.cols, col + at % mine.cols);
+        (mine.start + at, whole.start + row * whole.cols + col)
+    })
 }

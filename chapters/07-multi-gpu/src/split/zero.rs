@@ -5,12 +5,16 @@
 //! others when it needs more: stage 1 cuts what the optimizer remembers, stage 2 the gradients as well, stage 3 also
 //! the parameters.
 
-use super::job::{Batch, Job, Trained, Update, not_empty, weighed_loss};
-use crate::{Communicator, Rank, Result, part_of};
-use backprop::{
-    activation::{relu, relu_backward},
-    dense::Dense,
+use super::{group::DATA, stage::Extents};
+use crate::{Rank, part_of};
+use engine::{
+    backend::Form,
+    program::{Call, Program, What},
+    record::Recorder,
+    step::{ALONE, Rule, update},
+    tensor::{Place, Tensor},
 };
+use std::ops::Range;
 
 /// What is cut over the ranks. Each level cuts all that the ones before it do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,207 +67,177 @@ pub fn predicted(level: Level, parameters: usize, ranks: usize) -> f64 {
         + 8.0 * psi / cut(Level::Optimizer)
 }
 
-/// A layer's numbers on one rank: all of them, or the rank's part.
+/// What a rank keeps of buffers that are cut over the ranks: its part of each bucket, one behind the other.
 #[derive(Clone, Debug)]
-struct Layer {
-    inputs: usize,
-    outputs: usize,
-    parameters: Vec<f32>,
-    gradient: Vec<f32>,
-    update: Update,
-}
-
-impl Layer {
-    /// How many parameters the layer has on all ranks together.
-    fn len(&self) -> usize {
-        (self.inputs + 1) * self.outputs
-    }
-}
-
-/// One rank of a training whose numbers are cut over the ranks.
-#[derive(Clone, Debug)]
-pub struct Sharded {
+pub struct Shard {
     level: Level,
+    /// Ranges of the parameters' buffer. What is cut while the step goes on is cut operation by operation.
+    buckets: Vec<Range<usize>>,
     rank: Rank,
     ranks: usize,
-    layers: Vec<Layer>,
 }
 
-impl Sharded {
-    /// The rank's numbers before the first step.
-    ///
-    /// # Errors
-    /// [`crate::Error::Backprop`] if the sizes are no network.
-    pub fn new(job: &Job, level: Level, rank: Rank, ranks: usize) -> Result<Self> {
-        let layers = job.model()?.layers.into_iter().map(|layer| {
-            let mut parameters = [layer.weights, layer.bias].concat();
-            let part = part_of(parameters.len(), rank, ranks);
-            let length = |cut: bool| if cut { part.len() } else { parameters.len() };
-            let gradient = vec![0.0; length(level >= Level::Gradients)];
-            let update = Update::new(job.rule, length(level >= Level::Optimizer));
-            if level >= Level::Parameters {
-                parameters = parameters[part].to_vec();
+impl Shard {
+    /// The rank's.
+    pub fn new(level: Level, extents: &Extents, rank: Rank, ranks: usize) -> Self {
+        let layers = extents.layers();
+        let whole = layers.first().map_or(0, |layer| layer.start)..extents.end();
+        let buckets = if level < Level::Gradients { vec![whole] } else { layers };
+        Self { level, buckets, rank, ranks }
+    }
+
+    /// Where its part of a bucket lies in the bucket.
+    fn part(&self, bucket: usize) -> Range<usize> {
+        part_of(self.buckets[bucket].len(), self.rank, self.ranks)
+    }
+
+    /// Where its part of a bucket lies in one of its buffers: among its own parts, or in the bucket, which is whole.
+    fn own(&self, place: Place, bucket: usize) -> Tensor {
+        let (part, whole) = (self.part(bucket), self.buckets[bucket].start);
+        let before: usize = (0..bucket).map(|before| self.part(before).len()).sum();
+        let start = if self.is_cut(place) { before } else { whole + part.start };
+        Tensor::new(place, start, 1, part.len())
+    }
+
+    fn is_cut(&self, place: Place) -> bool {
+        let from = match place {
+            Place::Params => Level::Parameters,
+            Place::Gradient => Level::Gradients,
+            _ => Level::Optimizer,
+        };
+        self.level >= from
+    }
+
+    /// Words that it keeps of a buffer, of so many.
+    pub fn words(&self, place: Place, all: usize) -> usize {
+        let own = || (0..self.buckets.len()).map(|bucket| self.part(bucket).len()).sum();
+        if self.is_cut(place) { own() } else { all }
+    }
+
+    /// Its own parameters out of all of them.
+    pub fn values(&self, all: &[f32]) -> Vec<f32> {
+        let own = |(at, bucket): (usize, &Range<usize>)| &all[bucket.clone()][self.part(at)];
+        self.buckets.iter().enumerate().flat_map(own).copied().collect()
+    }
+
+    /// All parameters of which it knows its own, and zeros.
+    pub fn spread(&self, own: &[f32], len: usize) -> Vec<f32> {
+        let mut all = vec![0.0; len];
+        for (at, bucket) in self.buckets.iter().enumerate() {
+            let Tensor { start, cols, .. } = self.own(Place::Params, at);
+            all[bucket.clone()][self.part(at)].copy_from_slice(&own[start..start + cols]);
+        }
+        all
+    }
+
+    fn bucket(&self, tensor: &Tensor) -> usize {
+        self.buckets.partition_point(|bucket| bucket.end <= tensor.start)
+    }
+
+    /// Puts what a pass does to parameters and gradients to where they are whole, and no longer than they have to be.
+    pub fn pass(&self, cx: &mut Recorder) {
+        let calls = std::mem::take(&mut cx.program.calls);
+        let buckets = self.buckets.iter();
+        let last: Vec<_> = buckets.map(|bucket| last_writer(&calls, bucket)).collect();
+        let (mut held, mut sums) = (None, vec![None; last.len()]);
+        // ANCHOR: pass
+        for (at, mut call) in calls.into_iter().enumerate() {
+            for tensor in call.tensors_mut() {
+                let bucket = self.bucket(tensor);
+                let whole = match tensor.place {
+                    place if !self.is_cut(place) => continue,
+                    Place::Params => self.held(cx, bucket, &mut held),
+                    Place::Gradient => self.sum(cx, bucket, &mut sums),
+                    _ => continue,
+                };
+                let start = tensor.start - self.buckets[bucket].start;
+                *tensor = Tensor { place: whole.place, start, ..*tensor };
             }
-            Layer { inputs: layer.inputs, outputs: layer.outputs, parameters, gradient, update }
-        });
-        Ok(Self { level, rank, ranks, layers: layers.collect() })
-    }
-
-    /// The bytes on this rank: counted, not computed.
-    pub fn memory(&self) -> Memory {
-        let mut memory = Memory::default();
-        for layer in &self.layers {
-            memory.parameters += size_of_val(&layer.parameters[..]);
-            memory.gradients += size_of_val(&layer.gradient[..]);
-            memory.optimizer += layer.update.bytes();
+            cx.program.calls.push(call);
+            for bucket in 0..last.len() {
+                if last[bucket] == Some(at) {
+                    self.scatter(cx, bucket, sums[bucket]);
+                }
+            }
         }
-        memory
+        // ANCHOR_END: pass
     }
 
-    /// A layer with all its parameters. In stage 3 they come from the other ranks, and are forgotten after use.
+    /// A bucket's parameters. One bucket is held at a time; others are forgotten.
+    fn held(&self, cx: &mut Recorder, bucket: usize, held: &mut Option<(usize, Tensor)>) -> Tensor {
+        let known = held.filter(|(held, _)| *held == bucket);
+        let whole = known.map_or_else(|| self.gathered(cx, bucket), |(_, whole)| whole);
+        *held = Some((bucket, whole));
+        whole
+    }
+
+    /// Where the sum of a bucket's gradients is made.
+    fn sum(&self, cx: &mut Recorder, bucket: usize, sums: &mut [Option<Tensor>]) -> Tensor {
+        *sums[bucket].get_or_insert_with(|| {
+            let whole = self.whole(cx, bucket);
+            cx.rows("zero", 1, [], [whole.by_rows()], |_, [], [to]| to.fill(0.0));
+            whole
+        })
+    }
+
+    /// A bucket's parameters, of all ranks.
     // ANCHOR: gathered
-    fn gathered(
-        &self,
-        at: usize, // which layer
-        comm: &mut dyn Communicator,
-    ) -> Result<Dense<f32>> {
-        let layer = &self.layers[at];
-        let mut weights = layer.parameters.clone();
-        if self.level >= Level::Parameters {
-            weights = vec![0.0; layer.len()];
-            let mine = part_of(layer.len(), self.rank, self.ranks);
-            weights[mine].copy_from_slice(&layer.parameters);
-            comm.all_gather(&mut weights)?;
+    fn gathered(&self, cx: &mut Recorder, bucket: usize) -> Tensor {
+        let own = self.own(Place::Params, bucket);
+        let whole = self.whole(cx, bucket);
+        let mine = part_tensor(whole, &self.part(bucket));
+        copy(cx, own, mine);
+        cx.collective(What::Gather, DATA, None, Some(whole));
+        whole
+    }
+
+    /// The sum of a bucket's gradients; only this rank's part of it is kept.
+    fn scatter(&self, cx: &mut Recorder, bucket: usize, whole: Option<Tensor>) {
+        let range = &self.buckets[bucket];
+        let kept = Tensor::new(Place::Gradient, range.start, 1, range.len());
+        cx.collective(What::Scatter, DATA, None, Some(whole.unwrap_or(kept)));
+        if let Some(whole) = whole {
+            let mine = part_tensor(whole, &self.part(bucket));
+            copy(cx, mine, self.own(Place::Gradient, bucket));
         }
-        let bias = weights.split_off(layer.inputs * layer.outputs);
-        Ok(Dense { inputs: layer.inputs, outputs: layer.outputs, weights, bias })
     }
     // ANCHOR_END: gathered
 
-    /// Takes a layer's gradient, as far as this rank's images go, and keeps the sum of all ranks: from stage 2 on only
-    /// its own part of it.
-    // ANCHOR: reduced
-    fn reduced(
-        &mut self,
-        at: usize,
-        mut gradient: Vec<f32>,
-        comm: &mut dyn Communicator,
-    ) -> Result<()> {
-        let part = part_of(gradient.len(), self.rank, self.ranks);
-        if self.level == Level::Nothing {
-            comm.all_reduce(&mut gradient)?;
-        } else {
-            comm.reduce_scatter(&mut gradient)?; // only `part` is summed up
-        }
-        let kept = &mut self.layers[at].gradient;
-        if self.level < Level::Gradients {
-            *kept = gradient;
-        } else {
-            kept.copy_from_slice(&gradient[part]);
-        }
-        Ok(())
-    }
-    // ANCHOR_END: reduced
-
-    /// Each rank moves the parameters that its optimizer knows, and tells the others, where they keep them.
-    fn update(&mut self, comm: &mut dyn Communicator) -> Result<()> {
-        let (level, rank, ranks) = (self.level, self.rank, self.ranks);
-        for layer in &mut self.layers {
-            let len = layer.len();
-            // This rank's part of a buffer that is whole, or all of its own.
-            let mine = |held: usize| match level {
-                Level::Nothing => 0..len,
-                _ if held == len => part_of(len, rank, ranks),
-                _ => 0..held,
-            };
-            let gradient = &layer.gradient[mine(layer.gradient.len())];
-            let own = mine(layer.parameters.len());
-            layer.update.step(&mut layer.parameters[own], gradient);
-            if (Level::Optimizer..Level::Parameters).contains(&level) {
-                comm.all_gather(&mut layer.parameters)?;
-            }
-        }
-        Ok(())
+    fn whole(&self, cx: &mut Recorder, bucket: usize) -> Tensor {
+        cx.tensor(1, self.buckets[bucket].len())
     }
 
-    /// One step on a batch, of which this rank trains on its part. Returns the mean loss of the whole batch.
-    ///
-    /// # Errors
-    /// [`crate::Error::Backprop`] if the network and the batch do not fit, and the communicator's.
-    pub fn step(&mut self, batch: &Batch, comm: &mut dyn Communicator) -> Result<f64> {
-        not_empty(batch)?;
-        let mine = batch.part(part_of(batch.len(), self.rank, self.ranks))?;
-        let last = self.layers.len() - 1;
-        let (mut x, mut inputs) = (mine.x.clone(), Vec::new());
-        for at in 0..=last {
-            // A rank without images also gathers: the others need its part.
-            let layer = self.gathered(at, comm)?;
-            let mut y = if mine.is_empty() { Vec::new() } else { layer.forward(&x)? };
-            if at < last {
-                relu(&mut y);
+    /// Each rank moves the parameters whose means it has, and tells the others, where they keep them.
+    // ANCHOR: update
+    pub fn update(&self, rule: &Rule, form: Form) -> Program {
+        let mut cx = Recorder::new(ALONE, form);
+        for (at, bucket) in self.buckets.iter().enumerate() {
+            update(&mut cx, rule, Place::UPDATED.map(|place| self.own(place, at)));
+            if !self.is_cut(Place::Params) {
+                let all = Tensor::new(Place::Params, bucket.start, 1, bucket.len());
+                cx.collective(What::Gather, DATA, None, Some(all));
             }
-            inputs.push(x);
-            x = y;
         }
-        let (mut loss, mut dy) = (0.0, Vec::new());
-        if !mine.is_empty() {
-            let classes = self.layers[last].outputs;
-            (loss, dy) = weighed_loss(&x, &mine.labels, classes, batch.len())?;
-        }
-        for (at, x) in inputs.iter().enumerate().rev() {
-            let mut gradient = vec![0.0; self.layers[at].len()];
-            // The first layer's weights are not needed in the backward pass: its inputs are images.
-            if at > 0 {
-                let layer = self.gathered(at, comm)?;
-                if !mine.is_empty() {
-                    gradient = flat(&layer, x, &dy)?;
-                    dy = layer.backward_input(&dy)?;
-                    relu_backward(x, &mut dy);
-                }
-            } else if !mine.is_empty() {
-                let Layer { inputs, outputs, .. } = self.layers[0];
-                gradient = flat(&Dense::zeros(inputs, outputs)?, x, &dy)?;
-            }
-            self.reduced(at, gradient, comm)?;
-        }
-        self.update(comm)?;
-        let mut sum = [loss as f32];
-        comm.all_reduce(&mut sum)?;
-        Ok(f64::from(sum[0]))
+        cx.finish()
     }
-
-    /// The whole network's parameters, on every rank.
-    ///
-    /// # Errors
-    /// The communicator's.
-    pub fn parameters(&self, comm: &mut dyn Communicator) -> Result<Vec<f32>> {
-        let mut all = Vec::new();
-        for at in 0..self.layers.len() {
-            let layer = self.gathered(at, comm)?;
-            all.extend(layer.weights);
-            all.extend(layer.bias);
-        }
-        Ok(all)
-    }
+    // ANCHOR_END: update
 }
 
-/// The gradient of a layer's parameters, weights before bias.
-fn flat(layer: &Dense<f32>, x: &[f32], dy: &[f32]) -> Result<Vec<f32>> {
-    let derivatives = layer.backward_weights(x, dy)?;
-    Ok([derivatives.weights, derivatives.bias].concat())
+/// The last call that writes to a gradient in this range of the buffer.
+pub(super) fn last_writer(calls: &[Call], range: &Range<usize>) -> Option<usize> {
+    calls.iter().rposition(|call| {
+        let writes = call.writes();
+        let mut tensors = writes.iter().map(|operand| operand.tensor);
+        tensors.any(|tensor| tensor.place == Place::Gradient && range.contains(&tensor.start))
+    })
 }
 
-/// Trains this rank's part. All ranks return the whole network.
-///
-/// # Errors
-/// As [`Sharded::step`].
-pub fn train(
-    job: &Job,
-    batches: &[Batch],
-    level: Level,
-    comm: &mut dyn Communicator,
-) -> Result<Trained> {
-    let mut rank = Sharded::new(job, level, comm.rank(), comm.size())?;
-    let losses = batches.iter().map(|batch| rank.step(batch, comm)).collect::<Result<_>>()?;
-    Ok(Trained { parameters: rank.parameters(comm)?, losses })
+/// A part of a row.
+fn part_tensor(row: Tensor, part: &Range<usize>) -> Tensor {
+    Tensor { start: row.start + part.start, cols: part.len(), ..row }
+}
+
+fn copy(cx: &mut Recorder, from: Tensor, to: Tensor) {
+    let (reads, writes) = ([from.by_rows()], [to.by_rows()]);
+    cx.rows("copy", 1, reads, writes, |_, [from], [to]| to.copy_from_slice(from));
 }

@@ -5,6 +5,7 @@ mod group;
 mod hybrid;
 mod job;
 mod overlap;
+mod pipeline;
 mod schedule;
 mod tensor;
 mod wire;

@@ -252,7 +252,6 @@ impl Decoder {
         let scale = 1.0 / (size as f32).sqrt();
         let heads = to.chunks_exact_mut(size).zip(query.chunks_exact(size));
         for (head, (to, query)) in heads.enumerate() {
-            // ANCHOR: look
             let (keys, values) = cache.read(layer, head);
             scores.fill(0.0);
             for (row, query) in keys.chunks_exact(self.config.context).zip(query) {
@@ -270,7 +269,6 @@ impl Decoder {
                 let weight = weight / sum;
                 to.iter_mut().zip(value).for_each(|(to, value)| *to += weight * value);
             }
-            // ANCHOR_END: look
         }
     }
 }

@@ -9,7 +9,6 @@ pub struct Utf8 {
 impl Utf8 {
     /// Takes more bytes and returns the text that is complete by now. Bytes that no character has become the replacement
     /// character (U+FFFD); the beginning of a character waits, three bytes at most.
-    // ANCHOR: push
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.pending.extend_from_slice(bytes);
         let mut text = String::new();
@@ -34,7 +33,6 @@ impl Utf8 {
         self.pending.drain(..done);
         text
     }
-    // ANCHOR_END: push
 
     /// What is left at the end: nothing, or one replacement character for a character that was never finished.
     pub fn finish(&mut self) -> String {

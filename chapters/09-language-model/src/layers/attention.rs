@@ -4,15 +4,23 @@
 //! the way, and attend in tiles ([`crate::attention::tiled`]): what is worked on lies together and fits a second-level cache.
 
 use crate::{
-    attention::{causal::Head, tiled},
+    attention::{
+        causal::{Head, scale},
+        tiled,
+    },
     layers::rotary::Rotary,
 };
 use engine::{
+    device::Launch,
     ops::{Backward, Op},
     record::Recorder,
     tensor::Tensor,
 };
 use std::{cell::Cell, sync::Arc};
+
+/// `attention.cl`, and queries or keys of its blocks.
+const ATTENTION: &str = include_str!("../../kernels/attention.cl");
+const OWNED: usize = 64;
 
 /// The shape of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,6 +179,9 @@ impl Op for CausalAttention {
     }
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        if !cx.form.cached {
+            return self.record_at_once(cx, x);
+        }
         let (shape, rotary, rows) = (self.shape, self.rotary.clone(), x.rows);
         let (Shape { tokens, heads, .. }, values) = (shape, shape.values());
         let units = rows / tokens * heads;
@@ -204,6 +215,42 @@ impl Op for CausalAttention {
                 shape.turned_back(dx, d, first, &back);
             })
             .costs(6 * d.words() / QKV);
+            Some(dx)
+        };
+        (y, Box::new(backward))
+    }
+}
+
+impl CausalAttention {
+    /// A GPU turns queries and keys while it fetches them, and no head is copied.
+    fn record_at_once(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        let (shape, rotary) = (self.shape, self.rotary.clone());
+        let Shape { tokens, heads, size } = shape;
+        let (units, words) = (x.rows / tokens, rotary.words());
+        let flops = 2 * units * heads * (tokens + 1) * shape.values() + 2 * x.words();
+        let (y, log) = (cx.tensor(x.rows, shape.width()), cx.tensor(units * heads, tokens));
+        let launch = move |entry| {
+            let grid = [units * heads, tokens.div_ceil(OWNED)];
+            let launch = Launch::new(ATTENTION, entry, grid, [OWNED, 1]).reading(words.clone());
+            launch.compiled(&[("HEAD", size)]).with(&[tokens, heads]).real(scale(size))
+        };
+        let (writes, back) = ([y, log].map(Tensor::by_rows), rotary.clone());
+        cx.rows("attend", units, [x.by_rows()], writes, move |_, [qkv], [y, log]| {
+            forward(y, log, qkv, (&rotary, shape));
+        })
+        .costs(flops)
+        .launches(launch("attention"));
+        let backward = move |cx: &mut Recorder, dy: Tensor| {
+            let (dx, along) = (cx.like(x), cx.like(log));
+            let (reads, writes) = ([x, dy, y, log], [dx, along].map(Tensor::by_rows));
+            let reads = reads.map(Tensor::by_rows);
+            cx.rows("attend", units, reads, writes, move |_, [qkv, dy, y, log], [dx, _]| {
+                dx.copy_from_slice(qkv);
+                backward(dx, (dy, y, log), (&back, shape));
+            })
+            .costs(5 * flops / 2)
+            .launches(launch("attention_dq"))
+            .launches(launch("attention_dkv").of(&[0, 1, 3, 5, 4]));
             Some(dx)
         };
         (y, Box::new(backward))

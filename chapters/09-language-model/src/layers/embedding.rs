@@ -2,12 +2,16 @@
 //! Wolf 2017, "Using the Output Embedding to Improve Language Models").
 
 use engine::{
+    device::Launch,
     ops::{Backward, Op},
     params::Params,
     record::Recorder,
     tensor::Tensor,
     words::whole,
 };
+
+/// `embedding.cl`.
+const EMBEDDING: &str = include_str!("../../kernels/embedding.cl");
 
 /// Copies each token's row of `table` ([vocabulary, width]) to `rows` ([tokens, width]). Every token must be in the table.
 // ANCHOR: embedding
@@ -52,17 +56,21 @@ impl Op for Embedding {
         let reads = [x.by_rows(), table.whole()];
         cx.rows("look up", x.rows, reads, [y.by_rows()], move |_, [tokens, table], [y]| {
             forward(y, whole(tokens), table, width);
-        });
+        })
+        .launches(Launch::each(EMBEDDING, "look_up", y.words()).with(&[width]));
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let (to, reads) = (table.gradient(), [x.whole(), dy.whole()]);
             let adds = cx.adds(to);
+            let grid = [vocabulary, width.div_ceil(64)];
+            let launch = Launch::new(EMBEDDING, "add_up", grid, [64, 1]);
             // A block has some tokens' rows, and looks for them in the whole batch.
             cx.rows("add up", vocabulary, reads, [to.by_rows()], move |first, [x, dy], [to]| {
                 if !adds {
                     to.fill(0.0);
                 }
                 backward(to, first, dy, whole(x), width);
-            });
+            })
+            .launches(launch.with(&[x.rows, width, usize::from(adds)]));
             None
         };
         (y, Box::new(backward))

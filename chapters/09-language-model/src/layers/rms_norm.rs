@@ -7,14 +7,21 @@
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
 use engine::{
+    device::Launch,
     ops::{Backward, Op},
     params::Params,
-    program::blocks_of,
     record::Recorder,
     sums::{dot, triple},
     tensor::Tensor,
 };
 use lab::vectors::wide;
+
+/// `rms_norm.cl`.
+const RMS_NORM: &str = concat!(
+    include_str!("../../../05-performance/engine/kernels/rows.h"),
+    include_str!("../../../05-performance/engine/kernels/down.h"),
+    include_str!("../../kernels/rms_norm.cl")
+);
 
 /// Keeps the division from exploding where a row is all zeros.
 pub const EPS: f32 = 1e-5;
@@ -80,29 +87,36 @@ impl Op for RmsNorm {
         &self.name
     }
 
-    // ANCHOR: op
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
         let (scale, y) = (self.scale, cx.like(x));
         let (rows, reads) = (x.rows, [x.by_rows(), scale.whole()]);
-        cx.rows("norm", rows, reads, [y.by_rows()], |_, [x, w], [y]| {
+        // For a GPU: its sums down the rows have no row at hand.
+        let inverse = cx.tensor(rows, usize::from(!cx.form.cached));
+        let writes = [y.by_rows(), inverse.by_rows()];
+        cx.rows("norm", rows, reads, writes, |_, [x, w], [y, _]| {
             forward(y, x, w);
         })
-        .costs(4 * x.words());
+        .costs(4 * x.words())
+        .launches(Launch::of_rows(RMS_NORM, "rms_norm", rows, x.cols));
+        // ANCHOR: op
         let backward = move |cx: &mut Recorder, dy: Tensor| {
-            let parts = cx.tensor(blocks_of(rows), scale.cols);
-            let dx = cx.like(x);
-            let reads = [x.by_rows(), dy.by_rows(), scale.whole()];
+            let (dx, parts) = (cx.like(x), cx.parts(scale.cols));
+            let reads = [x.by_rows(), dy.by_rows(), scale.whole(), inverse.by_rows()];
             let to = [dx.by_rows(), parts.part()];
-            cx.rows("norm", rows, reads, to, |_, [x, dy, w], [dx, dw]| {
+            let along = Launch::of_rows(RMS_NORM, "rms_norm_backward", rows, x.cols);
+            let down = cx.down(RMS_NORM, "rms_norm_sums", x);
+            cx.rows("norm", rows, reads, to, |_, [x, dy, w, _], [dx, dw]| {
                 dx.fill(0.0);
                 dw.fill(0.0);
                 backward(dx, dw, dy, x, w);
             })
-            .costs(11 * x.words());
+            .costs(11 * x.words())
+            .launches(along.of(&[0, 1, 2, 3, 4]))
+            .launches(down.of(&[0, 1, 3, 5]));
             cx.sum(scale.gradient(), parts);
             Some(dx)
         };
+        // ANCHOR_END: op
         (y, Box::new(backward))
     }
-    // ANCHOR_END: op
 }

@@ -6,6 +6,7 @@
 //! backward pass: the transpose of a rotation is its inverse.
 
 use lab::vectors::wide;
+use std::sync::Arc;
 
 /// The pairs' angles at position 1 are powers of this.
 pub const BASE: f64 = 10_000.0;
@@ -36,9 +37,9 @@ impl Rotary {
         self.cos.len() / self.half.max(1)
     }
 
-    /// Cosines and sines, [positions, head / 2] each, for a device.
-    pub(crate) fn tables(&self) -> [&[f32]; 2] {
-        [&self.cos, &self.sin]
+    /// The bits of the cosines, [positions, head / 2], then those of the sines: what a device reads.
+    pub(crate) fn words(&self) -> Arc<[u32]> {
+        self.cos.iter().chain(&self.sin).map(|x| x.to_bits()).collect()
     }
 
     /// Turns the values of all heads in `row`, which lie side by side, to a position.

@@ -6,6 +6,7 @@
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
 use engine::{
+    device::Launch,
     ops::{Backward, Op},
     params::Params,
     program::Epilogue,
@@ -13,6 +14,9 @@ use engine::{
     tensor::Tensor,
 };
 use lab::vectors::{exp, wide};
+
+/// `swiglu.cl`.
+const SWIGLU: &str = include_str!("../../kernels/swiglu.cl");
 
 /// 1 / (1 + e⁻ˣ).
 #[inline(always)]
@@ -76,10 +80,13 @@ impl Op for SwiGlu {
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
         let (down, Tensor { rows: hidden, cols: width, .. }) = (self.down, self.down);
         let (rows, h, y) = (x.rows, cx.tensor(x.rows, hidden), cx.tensor(x.rows, width));
+        // ANCHOR: launch
         cx.rows("gate", rows, [x.by_rows()], [h.by_rows()], move |_, [x], [h]| {
             forward(h, x, hidden);
         })
-        .costs(5 * h.words());
+        .costs(5 * h.words())
+        .launches(Launch::each(SWIGLU, "gate", h.words()).with(&[hidden]));
+        // ANCHOR_END: launch
         let (read, own) = (cx.operand(h), cx.operand(down));
         cx.product(y, read, own, Epilogue::default());
         let backward = move |cx: &mut Recorder, dy: Tensor| {
@@ -91,7 +98,8 @@ impl Op for SwiGlu {
                 dx.copy_from_slice(x);
                 backward(dx, h, dh, hidden);
             })
-            .costs(12 * h.words());
+            .costs(12 * h.words())
+            .launches(Launch::each(SWIGLU, "gate_backward", h.words()).with(&[hidden]));
             let read = cx.operand(h);
             cx.product(down.gradient(), read.t(), dy, Epilogue::default());
             Some(dx)

@@ -161,7 +161,7 @@ fn backend<'g>(
 ) -> Result<Option<Box<dyn Backend + 'g>>> {
     on_cores(job, &trainer.settings)?; // a checkpoint's, in a run that goes on
     Ok(match gpu {
-        Some(gpu) => Some(Box::new(gpu::Step::new(gpu, trainer, stream)?)),
+        Some(gpu) => Some(Box::new(gpu::trainer(gpu, trainer, stream)?)),
         None if job.replicas > 1 => Some(Box::new(Replicas::new(trainer, stream, job.replicas)?)),
         None => None,
     })
@@ -210,11 +210,9 @@ fn on_cores(job: &Job, settings: &Settings) -> Result<()> {
             "products of bf16 are for this machine's cores, not for {device}; take --device cpu, or --precision f32"
         )));
     }
-    if settings.accumulate > 1 && (job.device.is_some() || job.replicas > 1) {
+    if settings.accumulate > 1 && job.replicas > 1 {
         return Err(Error::Config(
-            "a batch in pieces is for one model on this machine's cores; take --device cpu without --replicas, or leave out \
-             --accumulate"
-                .to_owned(),
+            "a batch in pieces is for one model; leave out --replicas or --accumulate".to_owned(),
         ));
     }
     Ok(())
@@ -252,7 +250,8 @@ fn check(job: &Job) -> Result<()> {
         )),
         Amount::Tokens(0) => Err(Error::Config("no tokens; a run takes 1 or more".to_owned())),
         _ => {
-            let most = if job.device.is_none() { sequences(length) } else { batch };
+            // A device is asked for its own memory; beside it the parameters lie here.
+            let most = if job.device.is_none() { sequences(length) } else { 0 };
             let bytes = Bytes::of(&job.config, (batch / pieces).min(most), length).all();
             let needed = || lab::Unit::Bytes.format(bytes as f64);
             let short = || {

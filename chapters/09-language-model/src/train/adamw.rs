@@ -6,7 +6,8 @@
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
 use crate::{Config, Layout};
-use engine::step::Update;
+use backprop::adam::Adam;
+use engine::step::{Kernel, Rule, Update};
 use lab::vectors::wide;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -135,14 +136,16 @@ pub fn inside(tensors: &[(Range<usize>, bool)], own: &Range<usize>) -> Vec<(Rang
 
 impl AdamW {
     /// The rule for the engine, which hands it the parameters in parts: of these tensors, and whether each shrinks.
-    pub fn update(
-        self,
-        tensors: Vec<(Range<usize>, bool)>,
-    ) -> impl Fn(Update) + Send + Sync + 'static {
-        move |Update { step, rate, clip, first, p, means, g }| {
+    pub fn rule(self, tensors: Vec<(Range<usize>, bool)>) -> Rule {
+        let Self { beta1, beta2, eps, decay } = self;
+        let spared = tensors.iter().filter(|(_, shrinks)| !shrinks);
+        let spared = spared.map(|(range, _)| range.clone()).collect();
+        let code = move |Update { step, rate, clip, first, p, means, g }: Update| {
             let step = (step as u64, f64::from(rate), clip);
             let own = inside(&tensors, &(first..first + p.len()));
             update(&self, step, p, means, g, &own);
-        }
+        };
+        let means = Adam { beta1, beta2, eps, ..Adam::default() };
+        Rule::new(code, Some((Kernel::AdamW, decay as f32))).with(means, spared)
     }
 }

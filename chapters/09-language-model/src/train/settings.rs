@@ -58,6 +58,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Sequences of a piece of a batch, and tokens of each.
+    pub fn piece(&self) -> (usize, usize) {
+        (self.batch / self.accumulate, self.length)
+    }
+
     /// # Errors
     /// [`Error::Config`] if no run can have these settings.
     pub fn check(&self) -> Result<()> {

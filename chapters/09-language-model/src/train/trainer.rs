@@ -5,7 +5,7 @@ use crate::{
     train::{adamw::Moments, batches, clip, schedule, settings::Settings},
     transformer::Transformer,
 };
-use engine::tensor::Place;
+use engine::{backend::Backend, cpu::Cpu, tensor::Place};
 use serde::{Deserialize, Serialize};
 
 /// What a step came to.
@@ -21,8 +21,8 @@ pub struct Step {
     pub norm: f64,
 }
 
-/// A model that learns, and all that its next step depends on.
-pub struct Trainer {
+/// A model that learns, and all that its next step depends on, on a device of the engine.
+pub struct Trainer<B: Backend = Cpu> {
     /// The model's sizes.
     pub config: Config,
     /// What the run was told.
@@ -30,7 +30,7 @@ pub struct Trainer {
     /// Steps taken.
     pub step: u64,
     /// The model in the engine.
-    pub transformer: Transformer,
+    pub transformer: Transformer<B>,
     tokenizer: String,
     tokens: Vec<u32>,
     targets: Vec<u32>,
@@ -43,23 +43,48 @@ impl Trainer {
     /// [`Error::Config`], [`Error::Length`], [`Error::TooShort`] or [`Error::Token`] if model, settings and stream do not fit
     /// each other.
     pub fn new(model: Model, settings: Settings, stream: &[u32], threads: usize) -> Result<Self> {
-        settings.check()?;
-        model.config.check_tokens(stream)?;
-        if stream.len() <= settings.length {
-            return Err(Error::TooShort { found: stream.len(), context: settings.length });
-        }
-        let rows = settings.batch * settings.length;
-        let most = (settings.batch / settings.accumulate, settings.length);
+        check(&model, &settings, stream)?;
+        let transformer =
+            Transformer::new(&model, settings.piece(), (settings.rule, settings.numbers), threads)?;
+        Ok(Self::with(transformer, model, settings))
+    }
+}
+
+/// Refuses what does not fit together.
+fn check(model: &Model, settings: &Settings, stream: &[u32]) -> Result<()> {
+    settings.check()?;
+    model.config.check_tokens(stream)?;
+    if stream.len() <= settings.length {
+        return Err(Error::TooShort { found: stream.len(), context: settings.length });
+    }
+    Ok(())
+}
+
+impl<B: Backend> Trainer<B> {
+    /// [`Trainer::new`] on a device.
+    ///
+    /// # Errors
+    /// As [`Trainer::new`]; what the device fails with is [`Trainer::sound`]'s.
+    pub fn on(device: B, model: Model, settings: Settings, stream: &[u32]) -> Result<Self> {
+        check(&model, &settings, stream)?;
         let how = (settings.rule, settings.numbers);
-        Ok(Self {
-            transformer: Transformer::new(&model, most, how, threads)?,
-            config: model.config,
-            tokenizer: model.tokenizer,
-            settings,
-            step: 0,
-            tokens: vec![0; rows],
-            targets: vec![0; rows],
-        })
+        let transformer = Transformer::on(device, &model, settings.piece(), how)?;
+        Ok(Self::with(transformer, model, settings))
+    }
+
+    fn with(transformer: Transformer<B>, model: Model, settings: Settings) -> Self {
+        let Model { config, tokenizer, .. } = model;
+        let [tokens, targets] = [(); 2].map(|()| vec![0; settings.batch * settings.length]);
+        Self { config, settings, step: 0, transformer, tokenizer, tokens, targets }
+    }
+
+    /// What has failed on the device.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn sound(&self) -> Result<()> {
+        let failed = self.transformer.step.device.failed();
+        failed.map_or(Ok(()), |why| Err(cpu_gpu::Error::message(why).into()))
     }
 
     /// Tokens of a step.
@@ -99,18 +124,18 @@ impl Trainer {
     /// The next step on the stream. Nothing changes if it fails.
     ///
     /// # Errors
-    /// [`Error::Diverged`] if the loss or the gradient's norm is no number.
+    /// [`Error::Diverged`] if the loss or the gradient's norm is no number; as [`Trainer::sound`].
     // ANCHOR: step
     pub fn step(&mut self, stream: &[u32]) -> Result<Step> {
         let Settings { length, seed, .. } = self.settings;
         let (tokens, targets) = (&mut self.tokens, &mut self.targets);
         batches::draw(stream, (seed, self.step), length, tokens, targets)?;
-        let transformer = &mut self.transformer;
-        let loss = transformer.gradient(tokens, targets, tokens.len())?;
-        let norm = transformer.step.norm();
+        let loss = self.transformer.gradient(tokens, targets, tokens.len())?;
+        let norm = self.transformer.step.norm();
+        self.sound()?;
         let (step, clip) = close(&self.settings, self.step, loss, norm)?;
-        transformer.step.set_clip(clip);
-        transformer.step.update(step.lr as f32);
+        self.transformer.step.set_clip(clip);
+        self.transformer.step.update(step.lr as f32);
         self.step = step.step;
         Ok(step)
     }

@@ -1,3 +1,148 @@
-mod attention;
-mod step;
-mod tensors;
+//! A step on a device is the CPU's step.
+
+use crate::steps::models;
+use backprop::check::error_f32;
+use cpu_gpu::gpu::testing;
+use engine::{plan::Plan, program::Numbers, record::Pass, step::program};
+use engine_gpu::{backend::FORM, cast::launches};
+use lab::random::SplitMix64;
+use language_model::{
+    Config, Error, Model, gpu,
+    train::{Backend, Settings, Trainer},
+};
+use std::collections::BTreeMap;
+
+/// Sizes that no tile divides: more than one block of queries, heads of 2, 6 and 32 numbers, and a batch that goes in pieces.
+const SIZES: [(Config, [usize; 3]); 4] = [
+    (
+        Config { vocabulary: 37, context: 70, width: 12, heads: 2, layers: 2, hidden: 10 },
+        [3, 67, 1],
+    ),
+    (
+        Config { vocabulary: 37, context: 70, width: 12, heads: 2, layers: 2, hidden: 10 },
+        [6, 65, 3],
+    ),
+    (Config { vocabulary: 5, context: 3, width: 2, heads: 1, layers: 1, hidden: 1 }, [1, 3, 1]),
+    (
+        Config { vocabulary: 300, context: 40, width: 96, heads: 3, layers: 1, hidden: 70 },
+        [5, 33, 1],
+    ),
+];
+
+/// A trainer whose batch has so many sequences of so many tokens, in so many pieces, and its text.
+fn trainer((config, [batch, length, accumulate]): (Config, [usize; 3])) -> (Trainer, Vec<u32>) {
+    let mut random = SplitMix64::new(3);
+    let stream: Vec<u32> = (0..900).map(|_| random.below(config.vocabulary) as u32).collect();
+    let usual = Settings { steps: 9, warmup: 2, lr: 1e-2, clip: 0.5, ..Settings::default() };
+    let settings = Settings { batch, length, accumulate, ..usual };
+    (Trainer::new(Model::new(config, 1).unwrap(), settings, &stream, 1).unwrap(), stream)
+}
+
+#[test]
+fn steps_are_the_cpus_steps() {
+    let Some(device) = testing::opencl() else { return };
+    for size in SIZES {
+        let (mut cpu, stream) = trainer(size);
+        cpu.step(&stream).unwrap(); // it takes over in the middle of a run
+        let mut there = gpu::trainer(&*device, &cpu, &stream).unwrap();
+        for at in 0..4 {
+            let (wanted, got) = (cpu.step(&stream).unwrap(), there.step(&stream).unwrap());
+            assert_eq!((wanted.step, wanted.lr), (got.step, got.lr));
+            assert!((wanted.loss / got.loss - 1.0).abs() < 1e-5, "{wanted:?} {got:?}");
+            assert!((wanted.norm / got.norm - 1.0).abs() < 1e-4, "{wanted:?} {got:?}");
+            let [found, gradient] = [there.gradient(), cpu.gradient()];
+            for (name, range, _) in cpu.model().layout.tensors(&cpu.config) {
+                let error = error_f32(&found[range.clone()], &gradient[range]);
+                assert!(error < 1e-3, "{size:?}, step {at}, {name}: {error:e}");
+            }
+        }
+        let (mut back, _) = trainer(size);
+        there.hand_back(&mut back).unwrap();
+        assert_eq!(back.step, cpu.step);
+        assert!(error_f32(&back.model().parameters, &cpu.model().parameters) < 1e-3);
+        assert!(error_f32(&back.moments().v, &cpu.moments().v) < 1e-3);
+        // A trainer goes on where the device stopped.
+        let (wanted, got) = (cpu.step(&stream).unwrap(), back.step(&stream).unwrap());
+        assert!((wanted.loss / got.loss - 1.0).abs() < 1e-4);
+    }
+}
+
+#[test]
+fn a_device_gives_the_same_bits_again_and_after_a_break() {
+    let Some(device) = testing::opencl() else { return };
+    for size in SIZES {
+        let after = |begun: &Trainer, steps: usize| {
+            let stream = trainer(size).1;
+            let mut there = gpu::trainer(&*device, begun, &stream).unwrap();
+            (0..steps).for_each(|_| _ = there.step(&stream).unwrap());
+            let mut back = trainer(size).0;
+            there.hand_back(&mut back).unwrap();
+            back
+        };
+        let bits = |trainer: &Trainer| {
+            let all = [trainer.model().parameters, trainer.moments().m, trainer.moments().v];
+            all.concat().into_iter().map(f32::to_bits).collect::<Vec<_>>()
+        };
+        let begun = trainer(size).0;
+        let [whole, again] = [(); 2].map(|()| bits(&after(&begun, 4)));
+        assert!(whole == again && whole == bits(&after(&after(&begun, 1), 3)), "{size:?}");
+    }
+}
+
+#[test]
+fn a_loss_that_is_no_number_shows_as_on_the_cpu_and_changes_nothing() {
+    let Some(device) = testing::opencl() else { return };
+    let (mut cpu, stream) = trainer(SIZES[0]);
+    let (mut model, moments) = (cpu.model(), cpu.moments());
+    model.parameters[3] = f32::NAN; // a number of the first token's row
+    cpu.restore(0, &model.parameters, &moments);
+    let mut there = gpu::trainer(&*device, &cpu, &stream).unwrap();
+    for error in [cpu.step(&stream).unwrap_err(), there.step(&stream).unwrap_err()] {
+        assert!(matches!(error, Error::Diverged { step: 1, .. }), "{error}");
+    }
+    let nan = |gradient: Vec<f32>| gradient.into_iter().map(f32::is_nan).collect::<Vec<_>>();
+    assert!(nan(there.gradient()) == nan(cpu.gradient()));
+    let mut back = trainer(SIZES[0]).0;
+    there.hand_back(&mut back).unwrap();
+    assert_eq!((back.step, back.moments()), (0, moments));
+}
+
+#[test]
+fn a_batch_that_does_not_fit_is_refused_with_one_that_does() {
+    let Some(device) = testing::opencl() else { return };
+    let (config, stream) = (Config::small(), vec![0; 300]);
+    let settings = Settings { batch: 1 << 15, length: 256, ..Settings::default() };
+    let model = Model::new(config, 1).unwrap();
+    let cpu = Trainer::new(model, settings, &stream, 1).unwrap();
+    let said = gpu::trainer(&*device, &cpu, &stream).err().unwrap().to_string();
+    assert!(said.contains("32768 sequences needs") && said.contains("take --batch "), "{said}");
+}
+
+/// So that a forgotten copy or another launch fails here: what a GPU does between a batch and its gradient, by number. It takes no
+/// device.
+#[test]
+fn the_launches_of_a_step() {
+    let mut found = String::new();
+    for (model, config) in models().into_iter().zip([Config::tiny(), Config::small()]) {
+        let rows = 16 * config.context;
+        let pass = Pass { rows, training: true, numbers: Numbers::F32, adds: false };
+        let program = program(&model, pass, FORM);
+        let all = launches(&program, &Plan::new(&program, false)).unwrap().all;
+        let mut kinds = BTreeMap::new();
+        for planned in &all {
+            *kinds.entry(planned.launch.entry).or_insert(0) += 1;
+        }
+        // Of each layer, and of the rest.
+        let layers = config.layers;
+        let kinds = kinds.iter().map(|(kind, n)| format!("{kind} {}+{}", n / layers, n % layers));
+        found += &format!("{}: {}\n", all.len(), kinds.collect::<Vec<_>>().join(", "));
+    }
+    assert_eq!(found, LAUNCHES);
+}
+
+const LAUNCHES: &str = "\
+120: add 4+0, add_up 0+1, attention 1+0, attention_dkv 1+0, attention_dq 1+0, finish 0+2, gate 1+0, gate_backward 1+0, look_up 0+1, \
+loss 0+1, product 12+3, rms_norm 2+1, rms_norm_backward 2+1, rms_norm_sums 2+1, sum_all 0+1
+173: add 4+0, add_up 0+1, attention 1+0, attention_dkv 1+0, attention_dq 1+0, finish 0+1, gate 1+0, gate_backward 1+0, look_up 0+1, \
+loss 0+1, product 12+3, rms_norm 2+1, rms_norm_backward 2+1, rms_norm_sums 2+1, sum_all 0+1
+";

@@ -3,6 +3,8 @@
 #![allow(clippy::float_cmp, reason = "the tests compare bits, or whole numbers")]
 
 mod corpus;
+// Chapter 5's, for the models of `steps`.
+#[path = "../../../05-performance/gpu/tests/it/compiled.rs"]
 mod cuda_compile;
 mod devices;
 mod generate;
@@ -10,6 +12,7 @@ mod gpt_count;
 mod page;
 mod pytorch;
 mod serve;
+mod steps;
 mod talker;
 mod tokenizer;
 

@@ -1,8 +1,8 @@
 //! Figures and tables: `{{#figure KEY}}`, `{{#table KEY}}`.
 
 use super::{
-    machine::source,
-    quotes::{Found, Quotes, first_reference, owner, stand_in},
+    machine::{is_reference, source},
+    quotes::{Found, Quotes, default_machine, first_reference, owner, stand_in},
 };
 use crate::{
     aside::QUOTE,
@@ -104,11 +104,19 @@ impl<'a> Quotes<'a> {
         if found.is_empty() {
             open.push_str(none);
         }
+        let chosen = default_machine(self.records).filter(|first| is_reference(first));
         for (records, one) in found {
             let machine = self.attributes_among(records, found);
+            let other = stand_in(found);
             let (tag, inside) = match one {
                 Found::Yes(thing) => (has, show(records, thing)?),
-                Found::No(why) => (lacks, why_not(records, why, stand_in(found))),
+                // The reader did not choose it, and what is shown names its own machine.
+                Found::No(_)
+                    if other.is_some() && chosen.is_some_and(|c| c.name == records.name) =>
+                {
+                    continue;
+                }
+                Found::No(why) => (lacks, why_not(records, why, other)),
             };
             let _ = write!(open, "<{tag} {machine}>{inside}</{lacks}>");
         }

@@ -284,6 +284,22 @@ fn pages_lead_to_the_repository_and_openers_to_their_pdf() {
 }
 
 #[test]
+fn a_stand_in_explains_itself_where_the_reader_chose_a_machine() {
+    let figure = "```figure demo.rate.wide\nbars: rate (GFLOP/s), ÷1e9\nn = 128 = demo.rate n=128\n> Found: {demo.rate n=128}.\n```";
+    for (first, told) in [("small", false), ("yours", true)] {
+        let fixture = Fixture::new();
+        fixture.append(figure);
+        if first == "yours" {
+            fixture.record(first, "Mine", false);
+        }
+        fixture.binder().build().unwrap();
+        let page = fixture.page("09-demo/index.html");
+        assert!(page.contains("data-machine=\"large\" data-also=\"small"), "{page}");
+        assert_eq!(page.contains("Shown is that of large."), told, "{first}");
+    }
+}
+
+#[test]
 fn the_readers_machine_comes_last_and_shows_first() {
     let fixture = Fixture::new();
     fixture.record("yours", "Mine", false);

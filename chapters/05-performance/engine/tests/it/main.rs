@@ -9,5 +9,6 @@ mod gradients;
 mod laws;
 mod panel;
 mod plan;
+mod ranks;
 mod steps;
 mod sums;

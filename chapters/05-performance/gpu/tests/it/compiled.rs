@@ -22,7 +22,8 @@ use engine_gpu::{
 /// Text, name and macros of all kernels, each once.
 fn all() -> Vec<(&'static str, &'static str, Macros)> {
     let mut all = vec![(SET, "set", Vec::new()), (GATHER, "gather", Vec::new())];
-    all.extend((0..5).map(|rule| (UPDATE, "update", vec![("RULE", rule)])));
+    all.push((UPDATE, "squares", Vec::new()));
+    all.extend((0..5).map(|rule| (UPDATE, "update", vec![("RULE", rule), ("SPARED", rule / 4)])));
     for model in models() {
         // A large batch has larger tiles.
         for (rows, training) in [(BATCH, true), (BATCH, false), (2048, true)] {

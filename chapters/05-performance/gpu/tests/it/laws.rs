@@ -6,8 +6,8 @@ use engine::{
     backend::Backend as _,
     model::{self, Model},
     plan::Plan,
-    program::{Call, Numbers},
-    record::Pass,
+    program::{Call, Numbers, What},
+    record::{Pass, Recorder},
     step::{Rule, Step, program},
     tensor::{Place, Tensor},
 };
@@ -67,6 +67,26 @@ fn gradients_scores_sums_and_updates_are_the_cpus() {
         let far = error(&device.predict(BATCH), &cpu.predict(BATCH));
         device.device.check().unwrap();
         assert!(far < 1e-3, "model {at}: predictions {far}");
+    }
+}
+
+#[test]
+fn what_is_no_number_shows_where_the_cpu_shows_it() {
+    let Some(gpu) = opencl() else { return };
+    for (at, (model, other)) in models().into_iter().zip(models()).enumerate() {
+        let (mut cpu, mut device) = (step_of(model, 2), on(&*gpu, other));
+        batch(0, &mut cpu);
+        cpu.batch(BATCH).0[2 * 784 + 400] = f32::NAN;
+        let (images, labels) = held(&mut cpu);
+        device.fill(FEW, &images[..FEW * 784], &labels[..FEW]);
+        let scores = [cpu.gradient(FEW, Numbers::F32), device.gradient(FEW, Numbers::F32)];
+        device.device.check().unwrap();
+        let gradients = [cpu.to_file(Place::Gradient), device.to_file(Place::Gradient)];
+        for both in [scores, gradients] {
+            let nan = |all: &Vec<f32>| all.iter().map(|x| x.is_nan()).collect::<Vec<_>>();
+            let [wanted, found] = both.each_ref().map(nan);
+            assert!(wanted == found && wanted.contains(&true), "model {at}");
+        }
     }
 }
 
@@ -176,4 +196,15 @@ fn what_a_gpu_can_not_do_is_said_by_name() {
     assert!(why.contains("16-bit numbers are for the CPU"), "{why}");
     // And nothing is done from then on.
     assert!(device.predict(2).is_empty());
+}
+
+#[test]
+fn what_asks_other_ranks_is_for_the_cpu() {
+    let pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
+    let mut cx = Recorder::new(pass, FORM);
+    let gradient = model::linear(3).params.all(Place::Gradient);
+    cx.of("replicas", |cx| cx.collective(What::Sum, 0, None, Some(gradient)));
+    let program = cx.finish();
+    let why = launches(&program, &Plan::new(&program, false)).err().unwrap().to_string();
+    assert!(why.contains("`replicas` (all-reduce) speaks to other ranks"), "{why}");
 }

@@ -2,18 +2,18 @@
 //! gains.
 
 use crate::split::{
-    claims::{Learned, Share, Sum, Trial, learn, read_differently},
+    claims::{Learned, Sum, Trial, learn, read_differently},
     dfdx::{self, Task},
     equality::{Strategy, difference, split},
-    hybrid::{Grid, Member},
-    job::{Batch, Job, Rule, Trained, Update, one_device},
-    overlap::{self, CommThread, Times},
-    pipeline::Pace,
+    hybrid::{Grid, Member, Settings},
+    job::{Batch, Job, Network, Rule, Trained, one_device, values},
+    overlap::{predict, seconds},
+    pipeline::{Pace, kept},
     schedule::{Direction, Schedule, Slot, Work, idle, order, peak_kept, timeline},
     wire::{Cost, Wire},
-    zero::{Level, Sharded, predicted},
+    zero::{Level, predicted},
 };
-use crate::{Communicator, Error, PointToPoint, Result, comm::counting::Counting, threads};
+use crate::{Communicator, Error, Result, comm::counting::Counting, threads};
 use backprop::{
     adam::Adam, order::order as shuffled, random::SplitMix64, sgd::Sgd, train::Examples,
 };
@@ -165,10 +165,12 @@ fn equality(rec: &mut Recorder) -> Result<()> {
     let examples = Examples::of(&rec.data_set()?.train.first(ROWS * STEPS));
     let batches = taken(&examples, ROWS, STEPS);
     for rule in RULES {
-        let job = Job { sizes: SIZES.to_vec(), seed: 1, rule };
+        let job = Job { network: Network::Dense(SIZES.to_vec()), seed: 1, rule };
         let wanted = one_device(&job, &batches)?;
         // How far the training itself went: the scale of the differences.
-        let start = Trained { parameters: job.model()?.parameters(), losses: Vec::new() };
+        let params = job.model()?.params;
+        let parameters = values(&params, &params.values);
+        let start = Trained { parameters, losses: Vec::new() };
         let list: ParamList = &[("model", &"scratch"), ("rule", &rule.name())];
         rec.one(MOVED.at(list), difference(&start, &wanted).parameters);
         for (way, ranks) in ways() {
@@ -177,7 +179,7 @@ fn equality(rec: &mut Recorder) -> Result<()> {
         }
     }
     for eps in EPS {
-        let job = Job { sizes: SIZES.to_vec(), seed: 1, rule: adam(eps) };
+        let job = Job { network: Network::Dense(SIZES.to_vec()), seed: 1, rule: adam(eps) };
         let wanted = one_device(&job, &batches)?;
         // Two, four and eight ranks add in three orders.
         let off = [2, 4, 8].map(|ranks| {
@@ -190,9 +192,6 @@ fn equality(rec: &mut Recorder) -> Result<()> {
         let task = Task { seed: 1, lr: rule.usual_rate(), rule };
         of_dfdx(rec, Model::Mlp, task, &batches, &[1, 2, 4])?;
         of_dfdx(rec, Model::Cnn, task, &batches[..5], &[2])?;
-        let wanted = dfdx::one_device(Model::Mlp, task, &batches)?;
-        let found = threads::run(2, |mut comm| dfdx::layers(task, &batches, &mut comm))?;
-        apart(rec, ("mlp", rule.name(), "layers", 2), &wanted, &found[0]);
     }
     Ok(())
 }
@@ -267,15 +266,17 @@ fn claims(rec: &mut Recorder) -> Result<()> {
         for ranks in RANKS.into_iter().filter(|ranks| *ranks > 1 || habit == "same") {
             let factor = |grows| if grows { ranks } else { 1 };
             let (lr, batch) = (RATE * factor(rate_grows) as f64, BATCH * factor(batch_grows));
-            trials.push((habit, Trial { ranks, ..Trial::one(0, lr, batch, EPOCHS) }));
+            let grid = Grid::replicas_of(ranks);
+            trials.push((habit, Trial { grid, ..Trial::one(0, lr, batch, EPOCHS) }));
         }
     }
     for (name, stages, tensor) in [("layers", 2, 1), ("tensor", 1, 2)] {
-        let share = Share::Model(Grid { data: 1, stages, tensor });
-        trials.push((name, Trial { share, ranks: 2, ..Trial::one(0, RATE, BATCH, EPOCHS) }));
+        let grid = Grid { data: 1, stages, tensor };
+        trials.push((name, Trial { grid, ..Trial::one(0, RATE, BATCH, EPOCHS) }));
     }
-    let of =
-        |key: Key, (how, trial): &(&str, Trial)| key.at(&[("how", how), ("ranks", &trial.ranks)]);
+    let of = |key: Key, (how, trial): &(&str, Trial)| {
+        key.at(&[("how", how), ("ranks", &trial.grid.ranks())])
+    };
     let plans: Vec<_> = trials.iter().map(|plan| (of(CLAIMS, plan), plan.1.clone())).collect();
     let Some((images, learned)) = from_seeds(rec, &plans, SEEDS)? else { return Ok(()) };
     for (plan, mine) in trials.iter().zip(&learned) {
@@ -298,13 +299,11 @@ const MISTAKEN_RANKS: [usize; 2] = [2, 8];
 
 /// A training with one of [`MISTAKES`].
 fn mistaken(mistake: &str, ranks: usize, lr: f64) -> Trial {
-    let right = Trial { ranks, ..Trial::one(0, lr, BATCH, EPOCHS) };
-    let grown = BATCH * ranks;
+    let (grid, grown) = (Grid::replicas_of(ranks), BATCH * ranks);
+    let right = Trial { grid, ..Trial::one(0, lr, BATCH, EPOCHS) };
     match mistake {
         "grown" => Trial { batch: grown, ..right },
-        "grown-and-scaled" => {
-            Trial { ranks, batch: grown, ..Trial::one(0, lr * ranks as f64, grown, EPOCHS) }
-        }
+        "grown-and-scaled" => Trial { grid, ..Trial::one(0, lr * ranks as f64, grown, EPOCHS) },
         "sum-of-means" => Trial { sum: Sum::OfMeans, ..right },
         "divided-twice" => Trial { sum: Sum::DividedTwice, ..right },
         "all-at-once" => Trial { batch: grown, sum: Sum::DividedTwice, ..right },
@@ -349,7 +348,7 @@ fn pipeline(rec: &mut Recorder) -> Result<()> {
     let mut random = SplitMix64::new(7);
     let repeats = if rec.budget == Budget::Full { 7 } else { 3 };
     for (device, width, stages, slow) in DEVICES {
-        let job = Job { sizes: vec![width; 5], seed: 1, rule: RULES[0] };
+        let job = Job { network: Network::Dense(vec![width; 5]), seed: 1, rule: RULES[0] };
         let pace = |stage: usize| {
             let forward = slow[stage.min(1)] * PACE;
             Pace { forward, backward: 2.0 * forward }
@@ -391,20 +390,22 @@ fn piped(
     repeats: usize,
 ) -> Result<Vec<Piped>> {
     let stages = paces.len();
-    let grid = Grid { data: 1, stages, tensor: 1 };
-    let (since, together) = (Instant::now(), Barrier::new(stages));
-    let ranks = threads::run(stages, |mut comm| {
-        let rank = comm.rank();
-        let member = Member::new(job, grid, order, (rank, stages));
+    let since = Instant::now();
+    let together = Barrier::new(stages);
+    let ranks = threads::run(stages, |comm| {
+        let pace = paces[comm.rank().0];
+        let all = Strategy::Pipeline(order.0, order.1).settings(stages);
+        let settings = Settings { pace, since, ..all };
+        let member = Member::new(job, settings, comm);
         together.wait(); // all of them, or a failed one would be waited for
         let mut member = member?;
-        member.pace = paces[rank.0];
         let mut steps = Vec::new();
         for step in 0..=repeats {
-            comm.barrier()?;
-            let (_, ran) = member.step(batch, since, &mut comm)?;
+            member.comm().barrier()?;
+            member.step(batch)?;
             if step > 0 {
-                steps.push((ran.slots, ran.peak));
+                let words = member.recorded().map_or(0, |loaded| kept(&loaded.calls));
+                steps.push((member.slots(), words));
             }
         }
         Ok(steps)
@@ -441,7 +442,7 @@ fn waited(
     let bytes = |numbers: usize| Samples::one(4.0 * numbers as f64);
     let peak = runs.iter().map(|(_, peak)| *peak).max().unwrap_or(0);
     rec.record(KEPT.at(list), bytes(peak));
-    // The first stage keeps the input of each of its layers, for each micro-batch that waits.
+    // The first stage keeps the output of each of its layers, for each micro-batch that waits.
     let layers = 4 / stages;
     let kept = peak_kept(&orders[0]) * MICRO_ROWS * width * layers;
     rec.record(KEPT_PREDICTED.at(list), bytes(kept));
@@ -452,19 +453,21 @@ fn waited(
 pub const ZERO_SIZES: [usize; 4] = [784, 512, 256, 10];
 
 fn zero(rec: &mut Recorder) -> Result<()> {
-    let job = Job { sizes: ZERO_SIZES.to_vec(), seed: 1, rule: RULES[1] };
-    let parameters = job.model()?.parameters().len();
-    let first = (ZERO_SIZES[0] + 1) * ZERO_SIZES[1];
+    let job = Job { network: Network::Dense(ZERO_SIZES.to_vec()), seed: 1, rule: RULES[1] };
+    let parameters = job.model()?.params.learned();
+    // Only the second of the three layers has to come again: the first one's weights are not needed in the backward pass, and
+    // the last ones are still there.
+    let second = (ZERO_SIZES[1] + 1) * ZERO_SIZES[2];
     let examples = Examples::of(&rec.data_set()?.train.first(32));
     let batch = &taken(&examples, 32, 1)[0];
     for ranks in RANKS {
         for level in Level::ALL {
             let list: ParamList = &[("level", &level.number()), ("ranks", &ranks)];
             let counted = threads::run(ranks, |comm| {
-                let mut wire = Counting::new(comm);
-                let mut rank = Sharded::new(&job, level, wire.rank(), ranks)?;
-                rank.step(batch, &mut wire)?;
-                Ok((rank.memory().total(), wire.traffic().bytes_sent))
+                let settings = Strategy::Zero(level).settings(ranks);
+                let mut member = Member::new(&job, settings, Counting::new(comm))?;
+                member.step(batch)?;
+                Ok((member.memory().total(), member.comm().traffic().bytes_sent))
             })?;
             let most = |of: &dyn Fn(&(usize, usize)) -> usize| {
                 Samples::one(counted.iter().map(of).max().unwrap_or(0) as f64)
@@ -472,9 +475,9 @@ fn zero(rec: &mut Recorder) -> Result<()> {
             rec.record(ZERO.at(list), most(&|c| c.0));
             rec.one(ZERO_PREDICTED.at(list), predicted(level, parameters, ranks));
             rec.record(SENT.at(list), most(&|c| c.1));
-            // A ring takes 4 Ψ (p - 1) / p bytes each way; stage 3 gathers all layers, and all but the first again.
+            // A ring takes 4 Ψ (p - 1) / p bytes each way; stage 3 gathers all layers, and some again.
             let ring = |numbers: usize| 4.0 * numbers as f64 * (ranks - 1) as f64 / ranks as f64;
-            let again = if level == Level::Parameters { ring(parameters - first) } else { 0.0 };
+            let again = if level == Level::Parameters { ring(second) } else { 0.0 };
             rec.one(SENT_PREDICTED.at(list), 2.0 * ring(parameters) + again);
         }
     }
@@ -494,7 +497,7 @@ const BUCKETS: [(&str, usize); 3] = [("layer", 1), ("2 MiB", 2 << 20), ("all", u
 
 fn overlapping(rec: &mut Recorder) -> Result<()> {
     const RANKS: usize = 2;
-    let job = Job { sizes: OVERLAP_SIZES.to_vec(), seed: 1, rule: RULES[0] };
+    let job = Job { network: Network::Dense(OVERLAP_SIZES.to_vec()), seed: 1, rule: RULES[0] };
     let mut random = SplitMix64::new(7);
     let rows = 512;
     let batch = Batch {
@@ -505,13 +508,13 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
     // In turns, so that what disturbs the machine disturbs all sides.
     let sides: Vec<(usize, usize)> =
         (0..WIRES.len()).flat_map(|wire| (0..BUCKETS.len()).map(move |b| (wire, b))).collect();
-    let mut times: Vec<Vec<Times>> = vec![Vec::new(); sides.len()];
+    let mut times: Vec<Vec<(Vec<f64>, f64)>> = vec![Vec::new(); sides.len()];
     for _ in 0..rounds {
         for (side, (wire, bucket)) in sides.iter().enumerate() {
             times[side].push(one_step(&job, &batch, WIRES[*wire].1, BUCKETS[*bucket].1, RANKS)?);
         }
     }
-    let took = |side: usize| Samples(times[side].iter().map(|t| t.reduced - t.begin).collect());
+    let took = |side: usize| Samples(times[side].iter().map(|(_, all)| *all).collect());
     // Each layer's seconds, from the runs without other work: no wire, and nothing sent before the end.
     let quiet = &times[BUCKETS.len() - 1];
     let layers: Vec<(usize, f64)> = OVERLAP_SIZES
@@ -519,11 +522,8 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
         .rev()
         .enumerate()
         .map(|(at, pair)| {
-            let seconds = quiet.iter().map(|t| {
-                let before = if at == 0 { t.begin } else { t.layers[at - 1] };
-                t.layers[at] - before
-            });
-            ((pair[0] + 1) * pair[1], Samples(seconds.collect()).median())
+            let seconds = quiet.iter().map(|(layers, _)| layers[at]).collect();
+            ((pair[0] + 1) * pair[1], Samples(seconds).median())
         })
         .collect();
     let backward: f64 = layers.iter().map(|layer| layer.1).sum();
@@ -537,26 +537,34 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
         let list: ParamList = &[("wire", &name), ("bucket", &text), ("ranks", &RANKS)];
         rec.record(OVERLAP.at(list), took(side));
         let cost = Cost { per_byte: cost.per_byte + copying, ..cost };
-        rec.one(OVERLAP_PREDICTED.at(list), overlap::predict(&layers, bytes, cost, RANKS));
+        rec.one(OVERLAP_PREDICTED.at(list), predict(&layers, bytes, cost, RANKS));
         let last = wire * BUCKETS.len() + BUCKETS.len() - 1;
         rec.record(GAIN.at(list), took(last).paired(&took(side), |without, with| without / with));
     }
     Ok(())
 }
 
-/// The times of rank 0 in the second step of two: the first one warms up.
-fn one_step(job: &Job, batch: &Batch, cost: Cost, bucket: usize, ranks: usize) -> Result<Times> {
+/// Rank 0's second step of two behind its loss, in seconds: of each layer, and of all. The first one warms up.
+fn one_step(
+    job: &Job,
+    batch: &Batch,
+    cost: Cost,
+    bucket: usize,
+    ranks: usize,
+) -> Result<(Vec<f64>, f64)> {
     let together = Barrier::new(ranks);
+    let settings = Strategy::Overlap(bucket).settings(ranks);
     let times = threads::run(ranks, |comm| {
-        let mut model = job.model()?;
-        let mut update = Update::new(job.rule, model.parameters().len());
-        let comms = CommThread::open(Wire::new(comm, cost))?;
-        let mut times = Times::default();
-        for _ in 0..2 {
+        let mut member = Member::new(job, settings, Wire::new(comm, cost))?;
+        member.step.device.clock = true;
+        let mut took = [(Vec::new(), 0.0), (Vec::new(), 0.0)];
+        for took in &mut took {
             together.wait();
-            times = overlap::step(&mut model, &mut update, batch, (&comms, bucket))?.1;
+            member.step(batch)?;
+            *took = member.recorded().map(|loaded| seconds(loaded.profile())).unwrap_or_default();
         }
-        Ok(times)
+        let [(first, before), (both, all)] = took; // a profile adds up
+        Ok((both.iter().zip(first).map(|(both, first)| both - first).collect(), all - before))
     })?;
     times.into_iter().next().ok_or_else(|| {
         Error::Config("with no rank there is nothing to time; take one at least".into())

@@ -1,5 +1,5 @@
 use super::job::batches;
-use multi_gpu::split::dfdx::{Task, data_parallel, layers, one_device};
+use multi_gpu::split::dfdx::{Task, data_parallel, one_device};
 use multi_gpu::{split::equality::difference, split::job::Batch, threads};
 use training::model::{CLASSES, PIXELS};
 use training::{Model, optimizer::Rule};
@@ -30,25 +30,11 @@ fn replicas_are_one_device() {
 }
 
 #[test]
-fn two_tapes_are_one_device_bit_for_bit() {
-    let batches = batches(PIXELS, CLASSES, &[24, 13], 20);
-    for task in TASKS {
-        let wanted = one_device(Model::Mlp, task, &batches).unwrap();
-        let found = threads::run(2, |mut comm| layers(task, &batches, &mut comm)).unwrap();
-        assert_eq!(found[0], wanted);
-        assert_eq!(found[1], wanted);
-    }
-}
-
-#[test]
 fn what_cannot_be_learned_from_is_refused() {
     let narrow = batches(5, 10, &[4], 1);
     let strange = batches(PIXELS, 100, &[40], 1);
     for batches in [narrow, strange, vec![Batch::default()]] {
         let work = |mut comm| data_parallel(Model::Mlp, TASKS[0], &batches, &mut comm);
         assert!(threads::run(2, work).is_err());
-        assert!(threads::run(2, |mut c| layers(TASKS[0], &batches, &mut c)).is_err());
     }
-    let error = threads::run(3, |mut c| layers(TASKS[0], &[], &mut c)).unwrap_err();
-    assert!(error.to_string().contains("two ranks"));
 }

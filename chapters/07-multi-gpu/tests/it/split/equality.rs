@@ -1,8 +1,14 @@
 use super::job::batches;
 use backprop::{adam::Adam, sgd::Sgd};
+use engine::tensor::Place;
 use multi_gpu::split::equality::{Strategy, against_one, example, largest, split};
-use multi_gpu::split::job::{Batch, Job, Rule};
-use multi_gpu::{split::hybrid::Grid, split::schedule::Schedule, split::zero::Level};
+use multi_gpu::split::job::{Batch, Job, Network, Rule};
+use multi_gpu::{
+    split::hybrid::{Grid, Member},
+    split::schedule::Schedule,
+    split::zero::Level,
+    threads,
+};
 
 const RULES: [Rule; 2] = [
     Rule::Sgd(Sgd { lr: 0.1, momentum: 0.9 }),
@@ -10,7 +16,7 @@ const RULES: [Rule; 2] = [
 ];
 
 fn job(sizes: &[usize], rule: Rule) -> Job {
-    Job { sizes: sizes.to_vec(), seed: 3, rule }
+    Job { network: Network::Dense(sizes.to_vec()), seed: 3, rule }
 }
 
 /// Each of the ways on each number of ranks, twenty steps on batches of each of these lists of sizes, in turns.
@@ -62,8 +68,8 @@ fn both_schedules_are_the_same_bits() {
 
 #[test]
 fn split_products_are_one_device() {
-    // Up to more ranks than hidden units.
-    equal(&[Strategy::Tensor], &[2, 3, 4, 12, 18], &[&[23]], 1e-5);
+    // Up to a hidden unit for each rank.
+    equal(&[Strategy::Tensor], &[2, 3, 4, 9], &[&[23]], 1e-5);
     // An odd number of layers: the last one is whole.
     let odd = job(&[13, 17, 11, 5], RULES[1]);
     let found = against_one(Strategy::Tensor, 3, &odd, &batches(13, 5, &[23], 20)).unwrap();
@@ -98,6 +104,61 @@ fn every_grid_of_eight_ranks_is_one_device() {
     equal(&grids, &[8], &[&[24, 11]], 1e-5);
 }
 
+/// Twenty steps of SGD on images of digits' size, of another model than dense layers.
+#[track_caller]
+fn equal_of(network: Network, ways: &[(Strategy, usize)], rows: &[usize], steps: usize) {
+    let (job, batches) = (Job { network, seed: 3, rule: RULES[0] }, batches(784, 10, rows, steps));
+    for (way, ranks) in ways {
+        let found = against_one(*way, *ranks, &job, &batches).unwrap();
+        let near = found.parameters <= 1e-5 && found.losses <= 1e-5;
+        assert!(near, "{:?}, {} on {ranks}: {found:?}", job.network, way.name());
+    }
+}
+
+#[test]
+fn every_model_is_split_like_dense_layers() {
+    let [gpipe, one] = Schedule::ALL.map(|schedule| Strategy::Pipeline(schedule, 3));
+    let zero = Level::ALL.map(|level| (Strategy::Zero(level), 3));
+    let others = [(Strategy::Data, 2), (Strategy::Overlap(1 << 12), 3), (gpipe, 2), (one, 2)];
+    let ways = [&zero[1..], &others].concat();
+    // Dropout leaves out what it does on one device, whoever has the image.
+    equal_of(Network::Cnn(0.5), &ways, &[7, 2], 4);
+    equal_of(Network::Rnn, &ways, &[7], 3);
+    equal_of(Network::Transformer, &ways, &[7], 3);
+    let cube = Grid { data: 2, stages: 2, tensor: 2 };
+    let cut = [(Strategy::Tensor, 2), (Strategy::Tensor, 4), (Strategy::Hybrid(cube, 2), 8)];
+    equal_of(Network::Transformer, &cut, &[7], 3);
+}
+
+#[test]
+fn any_list_of_operations_on_ranks_of_their_own_is_one_device_bit_for_bit() {
+    for network in [Network::Cnn(0.5), Network::Resnet, Network::Rnn, Network::Transformer] {
+        let (job, batches) = (Job { network, seed: 3, rule: RULES[0] }, batches(784, 10, &[7], 2));
+        let ranks = if job.network == Network::Rnn { 2 } else { 3 };
+        let found = against_one(Strategy::Layers, ranks, &job, &batches).unwrap();
+        assert_eq!(found.parameters, 0.0, "{:?}", job.network);
+    }
+}
+
+#[test]
+fn what_batch_normalisations_keep_is_the_mean_of_the_replicas() {
+    let job = Job { network: Network::Resnet, seed: 3, rule: RULES[0] };
+    let batch = &batches(784, 10, &[7], 1)[0];
+    let kept = |(ranks, rows): (usize, std::ops::Range<usize>)| {
+        let all = threads::run(ranks, |comm| {
+            let mut member = Member::new(&job, Strategy::Data.settings(ranks), comm)?;
+            member.step(&batch.part(rows.clone())?)?;
+            Ok(member.step.all(Place::Kept).to_vec())
+        });
+        all.unwrap()
+    };
+    let [both, one, other] = [(2, 0..7), (1, 0..4), (1, 4..7)].map(kept);
+    assert_eq!(both[0], both[1]);
+    let mean: Vec<f32> =
+        one[0].iter().zip(&other[0]).map(|(a, b)| (4.0 * a + 3.0 * b) / 7.0).collect();
+    assert!(largest(&both[0], &mean) < 1e-6);
+}
+
 #[test]
 fn what_cannot_be_split_is_refused() {
     let (job, batches) = (job(&[13, 17, 5], RULES[0]), batches(13, 5, &[6], 1));
@@ -105,6 +166,20 @@ fn what_cannot_be_split_is_refused() {
     assert!(refused(Strategy::Layers, 3).contains("2 layers can't be put on 3 devices"));
     assert!(refused(Strategy::Pipeline(Schedule::Gpipe, 0), 2).contains("one at least"));
     assert!(refused(Strategy::Data, 0).contains("one at least"));
+    assert!(refused(Strategy::Tensor, 18).contains("17 hidden units can't be cut over 18 ranks"));
+    let of = |network, way, ranks| {
+        let job = Job { network, ..job.clone() };
+        split(way, ranks, &job, &[]).unwrap_err().to_string()
+    };
+    assert!(of(Network::Transformer, Strategy::Tensor, 3).contains("4 heads"));
+    assert!(of(Network::Rnn, Strategy::Tensor, 2).contains("are not cut over 2 ranks"));
+    assert!(of(Network::Dense(vec![4]), Strategy::Data, 2).contains("is no network"));
+    let wrong =
+        [Batch { x: vec![0.0; 12], labels: vec![0] }, Batch { x: vec![0.0; 13], labels: vec![5] }];
+    for batch in wrong {
+        let error = split(Strategy::Data, 2, &job, &[batch]).unwrap_err().to_string();
+        assert!(error.contains("no batch of this network"), "{error}");
+    }
     let empty = [Batch::default()];
     for strategy in [
         Strategy::Data,

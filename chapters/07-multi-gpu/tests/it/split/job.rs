@@ -1,5 +1,5 @@
-use backprop::{adam::Adam, random::SplitMix64, sgd::Sgd};
-use multi_gpu::split::job::{Batch, Rule, Update};
+use backprop::random::SplitMix64;
+use multi_gpu::split::job::Batch;
 
 /// Batches of random images; the sizes are taken in turns.
 pub fn batches(inputs: usize, classes: usize, sizes: &[usize], steps: usize) -> Vec<Batch> {
@@ -13,12 +13,6 @@ pub fn batches(inputs: usize, classes: usize, sizes: &[usize], steps: usize) -> 
             }
         })
         .collect()
-}
-
-#[test]
-fn an_optimizer_remembers_what_its_rule_needs() {
-    assert_eq!(Update::new(Rule::Sgd(Sgd { lr: 0.1, momentum: 0.9 }), 10).bytes(), 40);
-    assert_eq!(Update::new(Rule::Adam(Adam::default()), 10).bytes(), 80);
 }
 
 #[test]

@@ -1,5 +1,6 @@
-use multi_gpu::split::overlap::{CommThread, predict};
+use multi_gpu::split::overlap::{CommThread, buckets, predict};
 use multi_gpu::{Error, Rank, split::wire::Cost, threads};
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn a_wire_that_costs_nothing_ends_with_the_backward_pass() {
@@ -28,11 +29,27 @@ fn a_rank_that_ends_is_no_endless_wait_for_the_others() {
         if comm.rank() == Rank(1) {
             return Err(Error::Config("enough".into()));
         }
-        let comms = CommThread::open(comm)?;
+        let comms = CommThread::open(Arc::new(Mutex::new(comm)))?;
         comms.send(vec![1.0; 8]);
         assert!(matches!(comms.sum(), Err(Error::Lost { rank: Rank(1), .. })));
         comms.send(vec![1.0]); // into the void
         comms.sum().map(|_| ())
     });
     assert_eq!(failed.unwrap_err().to_string(), "enough");
+}
+
+#[test]
+fn buckets_are_the_whole_buffer_from_its_end() {
+    let layers = [0..100, 100..110, 110..150, 150..151];
+    for (bytes, starts) in
+        [(0, &[150, 110, 100, 0][..]), (5, &[110, 100, 0]), (200, &[100, 0]), (usize::MAX, &[0])]
+    {
+        let (found, mut end) = (buckets(&layers, bytes), 151);
+        assert!(found.iter().map(|bucket| bucket.start).eq(starts.iter().copied()), "{found:?}");
+        for bucket in found {
+            assert_eq!(bucket.end, end);
+            end = bucket.start;
+        }
+    }
+    assert!(buckets(&[], 1).is_empty());
 }

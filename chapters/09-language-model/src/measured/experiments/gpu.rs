@@ -1,10 +1,10 @@
-//! The whole training step on each device that chapter 2 finds, beside the same step on this machine's cores.
+//! The engine's training step on each device that chapter 2 finds, beside the same step on this machine's cores.
 
 use super::{
     count::{BATCH, SIZES},
     step::{Answer, Case, PROGRAM, asked},
 };
-use crate::{Config, count::Operations, gpu::Step};
+use crate::{Config, count::Operations, gpu::trainer};
 use backprop::{check::error_f32, measured::peers::Peer};
 use cpu_gpu::{
     gpu::{self, Gpu, Kind},
@@ -37,7 +37,7 @@ const COMPILED: (&str, &[&str]) = ("bf16-compiled", &["bf16", "compile"]);
 pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
         full RATE.name => &[RATE, FLOPS, GAIN, ERROR, PYTORCH, PYTORCH_RATIO], |r| Ok(run(r)?),
-            "a language model's training step as portable kernels on each device, beside this machine's cores, and on an \
+            "a language model's training step by the engine on each device, beside this machine's cores, and on an \
                 NVIDIA GPU beside PyTorch (with `measure --peers`)";
     }
 }
@@ -102,10 +102,10 @@ pub fn step(
     twin: Option<Twin>,
 ) -> crate::Result<()> {
     let mut cores = case.trainer()?;
-    let mut device = Step::new(gpu, &cores, &case.stream)?;
+    let mut device = trainer(gpu, &cores, &case.stream)?;
     cores.step(&case.stream)?;
     device.step(&case.stream)?;
-    r.one(ERROR.at(list), error_f32(&device.gradient()?, &cores.gradient()));
+    r.one(ERROR.at(list), error_f32(&device.gradient(), &cores.gradient()));
     let tokens = cores.tokens() as f64;
     let operations = Operations::of(&cores.config, cores.settings.length).training();
     let version = RefCell::new(String::new());

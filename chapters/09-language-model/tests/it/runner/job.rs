@@ -86,7 +86,6 @@ fn a_device_takes_the_same_steps() {
     let settings = |settings| Job { settings, ..there.clone() };
     for (job, way) in [
         (Job { replicas: 2, ..there.clone() }, "leave out --replicas"),
-        (settings(Settings { accumulate: 2, ..there.settings }), "in pieces"),
         (settings(Settings { numbers: Numbers::Bf16, ..there.settings }), "--precision f32"),
     ] {
         let said = refused(&job);
