@@ -10,7 +10,7 @@
 //! 6. [`plan`]: which calls run as one, and where each tensor lies.
 //! 7. [`backend`]: what a device does for a program; [`cpu`]: chapter 1's product, and threads that take blocks of rows through
 //!    kernels. [`ranks`]: what it asks of other devices. [`device`] is what calls say to GPUs, whose backend is a crate of its own.
-//! 8. [`state`] and [`step`]: gradients, update, predictions, and what a run needs to go on.
+//! 8. [`rule`]: how parameters move; [`state`] and [`step`]: gradients, update, predictions, and what a run needs to go on.
 //! 9. [`needs`]: what a step takes of memory, before it runs.
 
 pub mod backend;
@@ -26,6 +26,7 @@ pub mod plan;
 pub mod program;
 pub mod ranks;
 pub mod record;
+pub mod rule;
 mod spans;
 pub mod state;
 pub mod step;

@@ -7,21 +7,19 @@ use crate::{
     device::Launch,
     model::Model,
     ops::{chain, loss},
-    params::{ALIGN, Named, WHOLE},
+    params::Named,
     program::{Numbers, Program},
     record::{Pass, Recorder},
     state,
-    sums::dot,
     tensor::{Place, Tensor},
     words::{whole, whole_mut, words},
 };
-use backprop::adam::{Adam, Factors, fused};
+use backprop::adam::{Adam, Factors};
 use matmul::team::share;
-use std::{collections::HashMap, ops::Range, sync::Arc};
+use std::{collections::HashMap, ops::Range};
 
-/// `update.cl`: optimizers' rules, and the squares of a gradient.
-pub const UPDATE: &str =
-    concat!(include_str!("../kernels/rows.h"), include_str!("../kernels/update.cl"));
+pub use crate::rule::{ALONE, Kernel, Rule, UPDATE, Update, adam, norm, update};
+
 /// `gather.cl`: a batch out of the data set.
 pub const GATHER: &str = include_str!("../kernels/gather.cl");
 
@@ -77,72 +75,6 @@ pub trait Split: Send + Sync {
 pub struct Whole;
 
 impl Split for Whole {}
-
-/// An optimizer: its code for a CPU, and its kernel for a GPU.
-#[derive(Clone)]
-pub struct Rule {
-    code: Arc<dyn Fn(Update) + Send + Sync>,
-    /// Which of `update.cl`'s rules, and the fraction of itself that a parameter loses, before the learning rate.
-    kernel: Option<(Kernel, f32)>,
-    /// What Adam's kernels take of its constants.
-    means: Adam,
-    /// Parameters that lose nothing.
-    spared: Vec<Range<usize>>,
-}
-
-/// A rule of `update.cl`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernel {
-    /// Stochastic gradient descent.
-    Sgd = 0,
-    /// With a velocity.
-    Momentum = 1,
-    /// Over the root of the mean square.
-    RmsProp = 2,
-    /// Kingma and Ba 2015.
-    Adam = 3,
-    /// Adam whose decay is no part of the gradient.
-    AdamW = 4,
-}
-
-impl Rule {
-    /// For both.
-    pub fn new(
-        code: impl Fn(Update) + Send + Sync + 'static,
-        kernel: Option<(Kernel, f32)>,
-    ) -> Self {
-        Self { code: Arc::new(code), kernel, means: Adam::default(), spared: Vec::new() }
-    }
-
-    /// On a GPU with other means than Adam's paper has, and without decay of some tensors.
-    #[must_use]
-    pub fn with(self, means: Adam, spared: Vec<Range<usize>>) -> Self {
-        Self { means, spared, ..self }
-    }
-
-    /// [`adam`] on both.
-    pub fn adam() -> Self {
-        Self::new(adam, Some((Kernel::Adam, 0.0)))
-    }
-}
-
-/// What an optimizer gets of some parameters: all of one length.
-pub struct Update<'a> {
-    /// The number of the step, from 1.
-    pub step: i32,
-    /// The learning rate.
-    pub rate: f32,
-    /// What the gradient is multiplied with, by rules that clip.
-    pub clip: f32,
-    /// Where these parameters begin in their buffer.
-    pub first: usize,
-    /// The parameters.
-    pub p: &'a mut [f32],
-    /// A memory of the gradients, and one of their squares. Both start with zeros.
-    pub means: [&'a mut [f32]; 2],
-    /// The gradient. The next pass writes over it.
-    pub g: &'a mut [f32],
-}
 
 impl<B: Backend> Step<B> {
     /// A model on a device. `seed` is that of its dropout.
@@ -460,67 +392,6 @@ pub fn program(model: &Model, pass: Pass, form: Form) -> Program {
 }
 // ANCHOR_END: record
 
-/// A pass over all parameters.
-pub const ALONE: Pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
-
-/// The squares of so many words of a gradient, a sum for each row of them.
-fn norm(device: &impl Backend, words: usize) -> Program {
-    let mut cx = Recorder::new(ALONE, device.form());
-    let gradient = Tensor::new(Place::Gradient, 0, words / WHOLE, WHOLE);
-    let squares = cx.tensor(words / WHOLE, 1);
-    cx.of("norm", |cx| {
-        let (reads, writes) = ([gradient.by_rows()], [squares.by_rows()]);
-        cx.rows("squares", words / WHOLE, reads, writes, |_, [gradient], [squares]| {
-            lab::wide!(|| for (row, square) in gradient.chunks_exact(WHOLE).zip(squares) {
-                *square = dot(row, row);
-            });
-        })
-        .costs(2 * words)
-        .launches(Launch::of_rows(UPDATE, "squares", words / WHOLE, WHOLE));
-    });
-    cx.program.outputs.push(squares);
-    cx.finish()
-}
-
-/// The update of some parameters, from their two means and their gradient, which are as long.
-pub fn update(cx: &mut Recorder, rule: &Rule, [p, m, v, g]: [Tensor; 4]) {
-    let Rule { code, kernel, means, spared } = rule;
-    let (state, words, start) = (state::tensor(), p.words(), p.start);
-    let row = if words.is_multiple_of(WHOLE) { WHOLE } else { 1 };
-    cx.of("update", |cx| {
-        let (code, units) = (Arc::clone(code), words / row);
-        let writes = [p, m, v, g].map(Tensor::by_rows);
-        let call =
-            cx.rows("update", units, [state.whole()], writes, move |at, [state], [p, m, v, g]| {
-                let (step, first) = (whole(state)[state::STEP] as i32, start + at * row);
-                let (rate, clip) = (state[state::RATE], state[state::CLIP]);
-                code(Update { step, rate, clip, first, p, means: [m, v], g });
-            });
-        call.costs(11 * words);
-        if let Some((rule, decay)) = *kernel {
-            let launch = Launch::each(UPDATE, "update", words).real(decay);
-            let Adam { beta1, beta2, .. } = *means;
-            let numbers = [beta1, 1.0 - beta1, beta2, 1.0 - beta2];
-            let launch = numbers.into_iter().fold(launch, |launch, x| launch.real(x as f32));
-            let some = usize::from(!spared.is_empty());
-            let launch = launch.compiled(&[("RULE", rule as usize), ("SPARED", some)]);
-            call.launches(launch.reading(bits(start..start + words, spared).into()));
-        }
-    });
-}
-
-/// A bit for each [`ALIGN`] of a buffer's `words`, which says whether they are among these; nothing for none.
-fn bits(words: Range<usize>, some: &[Range<usize>]) -> Vec<u32> {
-    let mut bits = vec![0; if some.is_empty() { 0 } else { words.len().div_ceil(32 * ALIGN) }];
-    for at in some.iter().flat_map(|some| some.start / ALIGN..some.end.div_ceil(ALIGN)) {
-        if words.contains(&(at * ALIGN)) {
-            let at = at - words.start / ALIGN;
-            bits[at / 32] |= 1 << (at % 32);
-        }
-    }
-    bits
-}
-
 /// A batch of so many images out of so many, of so many numbers each.
 fn gather(device: &impl Backend, [data, rows, cols]: [usize; 3]) -> Program {
     let mut cx = Recorder::new(Pass { rows, ..ALONE }, device.form());
@@ -544,11 +415,4 @@ fn gather(device: &impl Backend, [data, rows, cols]: [usize; 3]) -> Program {
         .launches(Launch::each(GATHER, "gather", rows * cols).with(&[cols]));
     });
     cx.finish()
-}
-
-/// Adam with its paper's defaults, by chapter 3.
-pub fn adam(update: Update) {
-    let Update { step, rate, p, means: [m, v], g, .. } = update;
-    let rule = Adam { lr: f64::from(rate), ..Adam::default() };
-    fused(Factors::new(&rule, step), p, m, v, g);
 }
