@@ -120,7 +120,7 @@ fn ways() -> Vec<(Strategy, usize)> {
         (Strategy::Zero(Level::Parameters), 4),
         (grid(2, 2, 2), 8),
         (grid(4, 2, 1), 8),
-        (grid(1, 4, 2), 8),
+        (grid(1, 2, 4), 8),
     ]
 }
 
