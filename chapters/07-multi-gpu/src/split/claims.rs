@@ -69,7 +69,7 @@ pub struct Learned {
 pub fn learn(trial: &Trial, train: &Examples, test: &Examples) -> Result<Learned> {
     let all = threads::run(trial.grid.ranks(), |comm| part(trial, train, comm))?;
     let Some(parameters) = all.into_iter().next() else {
-        return Err(Error::Config("no rank can't train; take one at least".into()));
+        return Err(Error::Config("without ranks nothing is trained; take one at least".into()));
     };
     let answers = answers(&trial.job, &parameters, test)?;
     let right = answers.iter().zip(&test.labels).filter(|(a, label)| a == label).count();

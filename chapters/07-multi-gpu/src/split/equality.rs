@@ -130,7 +130,7 @@ pub fn difference(one: &Trained, other: &Trained) -> Difference {
 pub fn split(strategy: Strategy, ranks: usize, job: &Job, batches: &[Batch]) -> Result<Trained> {
     let all = threads::run(ranks, |comm| strategy.train(job, batches, comm))?;
     let Some(first) = all.first() else {
-        return Err(Error::Config("no rank trains nothing; take one at least".into()));
+        return Err(Error::Config("without ranks nothing is trained; take one at least".into()));
     };
     match all.iter().position(|other| other.parameters != first.parameters) {
         Some(rank) => Err(Error::Config(format!(
