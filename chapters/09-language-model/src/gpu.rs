@@ -35,10 +35,13 @@ pub fn trainer<'g>(
     Ok(own)
 }
 
-/// Bytes that a step on so many sequences takes on a GPU.
+/// Bytes that a step on so many sequences takes on a GPU; more than any has for a batch that can't be cut into its pieces.
 fn bytes(config: &Config, settings: &Settings, batch: usize) -> u64 {
-    let tokens = batch * settings.length;
-    let most = (batch / settings.accumulate).max(1) * settings.length;
+    let Settings { accumulate, length, .. } = *settings;
+    if !batch.is_multiple_of(accumulate) {
+        return u64::MAX;
+    }
+    let (tokens, most) = (batch * length, batch / accumulate * length);
     let mut passes: Vec<Pass> =
         pieces(tokens, most).map(|piece| Pass::piece(&piece, Numbers::F32)).collect();
     passes.dedup(); // all pieces but the first are alike

@@ -102,7 +102,8 @@ impl Cpu {
         size_of_val(self.lasting[place.lasting()].slice())
     }
 
-    /// Whether all went well with other ranks. After a failure no program does anything.
+    /// Whether all went well with other ranks. After a failure no program does anything, until it
+    /// is told here.
     ///
     /// # Errors
     /// The first one, once.

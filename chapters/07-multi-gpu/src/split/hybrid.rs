@@ -256,9 +256,10 @@ impl<C: Communicator + 'static> Member<C> {
         let (rank, ranks, grid) = (comm.rank(), comm.size(), settings.grid);
         settings.check(ranks)?;
         let (cell, seat) = (grid.cell(rank), grid.seat(grid.cell(rank)));
-        let (whole, of) = (job.model()?.params, Of::new(cell.tensor, grid.tensor));
+        let (mut whole, of) = (job.model()?.params, Of::new(cell.tensor, grid.tensor));
         let (mut model, counts) = job.cut(grid.stages, of)?;
         fill(&mut model.params, &whole, of);
+        drop(whole.first_values()); // other parts are other ranks'
         let extents = Extents::of(&model);
         let at: usize = counts[..cell.stage].iter().sum();
         let next = at + counts[cell.stage];
@@ -310,9 +311,9 @@ impl<C: Communicator + 'static> Member<C> {
     /// [`Error::Backprop`] and [`Error::Config`] if network and batch do not fit, and the communicator's.
     pub fn step(&mut self, batch: &Batch) -> Result<f64> {
         let pass = self.gradient(batch)?;
+        let loss = self.step.fetch(pass); // what runs later may change it
         self.step.update(0.0); // the rule knows its rate
         self.check()?;
-        let loss = self.step.fetch(pass);
         Ok(f64::from(loss[0]))
     }
 

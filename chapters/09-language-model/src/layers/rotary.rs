@@ -32,11 +32,6 @@ impl Rotary {
         Self { cos: table(f64::cos).collect(), sin: table(f64::sin).collect(), half }
     }
 
-    /// How many positions there are angles for.
-    pub fn positions(&self) -> usize {
-        self.cos.len() / self.half.max(1)
-    }
-
     /// The bits of the cosines, [positions, head / 2], then those of the sines: what a device reads.
     pub(crate) fn words(&self) -> Arc<[u32]> {
         self.cos.iter().chain(&self.sin).map(|x| x.to_bits()).collect()

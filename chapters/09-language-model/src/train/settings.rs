@@ -69,7 +69,7 @@ impl Settings {
         let Self { batch, accumulate, .. } = *self;
         if accumulate == 0 || !batch.is_multiple_of(accumulate) {
             return Err(Error::Config(format!(
-                "a batch of {batch} sequences can't be cut into {accumulate} equal pieces"
+                "a batch of {batch} sequences can't be cut into {accumulate} equal pieces; take a number that divides it"
             )));
         }
         let AdamW { beta1, beta2, eps, decay } = self.rule;

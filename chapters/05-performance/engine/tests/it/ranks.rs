@@ -72,7 +72,7 @@ fn nothing_is_done_after_a_failure_until_it_is_told() {
 }
 
 #[test]
-fn a_sum_of_something_else_leaves_it() {
+fn a_ledger_has_both_sides_of_a_sum() {
     let pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
     let mut cx = Recorder::new(pass, Form::CPU);
     let [from, to] = [Place::Input, Place::Labels].map(|place| Tensor::new(place, 0, 1, 3));

@@ -552,13 +552,12 @@ fn one_step(
     bucket: usize,
     ranks: usize,
 ) -> Result<(Vec<f64>, f64)> {
-    let together = Barrier::new(ranks);
     let settings = Strategy::Overlap(bucket).settings(ranks);
     let mut times = threads::run(ranks, |comm| {
         let mut member = Member::new(job, settings, Wire::new(comm, cost))?;
         for clock in [false, true] {
             member.step.device.clock = clock;
-            together.wait();
+            member.comm().barrier()?;
             member.step(batch)?;
         }
         Ok(member.recorded().map(|loaded| seconds(loaded.profile())).unwrap_or_default())
