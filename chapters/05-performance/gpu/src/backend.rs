@@ -35,6 +35,8 @@ pub struct Gpu<'g> {
     lasting: [Option<Buffer>; Place::LASTING.len()],
     /// Sums of the slices of a product.
     parts: Option<Buffer>,
+    /// What temporaries share, of all programs: one runs at a time.
+    memory: Option<Buffer>,
     /// How often a buffer was replaced by a larger one: graphs know the addresses of those before.
     replaced: usize,
     failed: RefCell<Option<String>>,
@@ -50,7 +52,6 @@ pub struct Loaded<'g> {
     /// Words of the memory that its temporaries share.
     pub arena: usize,
     launches: Vec<Ready>,
-    memory: Option<Buffer>,
     table: Option<Buffer>,
     /// What is read when it has run, each in memory of its own.
     outputs: Vec<(Tensor, Buffer)>,
@@ -73,6 +74,7 @@ impl<'g> Gpu<'g> {
             kernels: Kernels::default(),
             lasting: Default::default(),
             parts: None,
+            memory: None,
             replaced: 0,
             failed: RefCell::default(),
         }
@@ -160,24 +162,26 @@ impl<'g> Gpu<'g> {
         };
         let launches = all.into_iter().map(ready).collect::<Result<_>>()?;
         let Program { calls, outputs, .. } = program;
-        if self.parts.as_ref().is_none_or(|known| known.bytes < 4 * parts) {
-            self.parts = Some(self.device.alloc(4 * parts.max(1))?);
-            self.replaced += 1;
+        for (shared, words) in [(&mut self.parts, parts), (&mut self.memory, plan.arena)] {
+            if shared.as_ref().is_none_or(|known| known.bytes < 4 * words) {
+                drop(shared.take()); // never two at a time
+                *shared = Some(self.device.alloc(4 * words.max(1))?);
+                self.replaced += 1;
+            }
         }
-        let memory = Some(self.device.alloc(4 * plan.arena.max(1))?);
         let words = self.device.alloc(4 * table.len().max(1))?;
         write_all(self.device, &words, &table)?;
         let table = Some(words);
         let own = |tensor: &Tensor| Ok((*tensor, self.device.alloc(4 * tensor.words())?));
         let outputs = outputs.iter().map(own).collect::<Result<_>>()?;
         let (arena, graph) = (plan.arena, RefCell::default());
-        Ok(Loaded { graph, calls, arena, launches, memory, table, outputs })
+        Ok(Loaded { graph, calls, arena, launches, table, outputs })
     }
 
     fn buffer<'b>(&'b self, loaded: &'b Loaded, home: Home) -> Result<&'b Buffer> {
         let there = match home {
             Home::Lasting(at) => self.lasting[at].as_ref(),
-            Home::Memory => loaded.memory.as_ref(),
+            Home::Memory => self.memory.as_ref(),
             Home::Output(at) => loaded.outputs.get(at).map(|(_, buffer)| buffer),
             Home::Parts => self.parts.as_ref(),
             Home::Table => loaded.table.as_ref(),
