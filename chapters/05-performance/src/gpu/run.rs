@@ -64,8 +64,7 @@ impl<'g> Run<'g> {
     }
     // ANCHOR_END: launch
 
-    /// So many steps, of which `ahead` are begun before the scores of the first of them are asked for. Returns the scores of the
-    /// last one.
+    /// So many steps; a step's scores are asked for when `ahead` more are begun. Returns the scores of the last one.
     ///
     /// # Errors
     /// The device's.
