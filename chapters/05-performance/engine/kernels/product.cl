@@ -2,8 +2,9 @@
 //
 // Shows     that a transposed operand, and the windows of a convolution, change only the way into shared memory: no matrix is
 //           ever turned around, and no image copied nine times.
-// Launch    product: blocks of 16×16 threads, one for each TILE×TILE sums of C: along x their columns, along y their rows, once
-//           for each slice of the terms. finish: blocks of 256 threads, a thread for each sum.
+// Launch    product: blocks of 16×16 threads, one for each TILE×TILE sums of C: along x their rows, once for each slice of the
+//           terms; along y their columns: CUDA has 65,535 blocks there, and rows may be all images' pixels. finish: blocks of
+//           256 threads, a thread for each sum.
 // Reads     a and b by A_AT and B_AT. bias: [n]. state: dropout's seed and draw.
 // Writes    c: [m, n]. With SPLIT=1 c has a matrix of sums for each slice, which `finish` adds in order: where C is small and the
 //           sums are long, so that all multiprocessors have some.
@@ -111,8 +112,8 @@ KERNEL THREADS_OF_BLOCK(16, 16) void product(
     READ(a);
     READ(b);
     WRITE(c);
-    uint rows = (m + TILE - 1) / TILE, part = BLOCK_Y / rows;
-    uint top = BLOCK_Y % rows * TILE, left = BLOCK_X * TILE;
+    uint rows = (m + TILE - 1) / TILE, part = BLOCK_X / rows;
+    uint top = BLOCK_X % rows * TILE, left = BLOCK_Y * TILE;
     uint x = THREAD_X, y = THREAD_Y, thread = y * 16 + x;
     uint end = (part + 1) * slice < k ? (part + 1) * slice : k;
     float sums[EACH][EACH];

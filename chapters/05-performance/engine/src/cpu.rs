@@ -102,13 +102,15 @@ impl Cpu {
         size_of_val(self.lasting[place.lasting()].slice())
     }
 
-    /// Whether all went well with other ranks. After a failure no program does anything, until it
-    /// is told here.
+    /// Whether all went well with other ranks. After a failure no program does anything: this rank's next message would
+    /// meet another step's.
     ///
     /// # Errors
-    /// The first one, once.
+    /// What failed; from the second time on, its sentence.
     pub fn check(&mut self) -> Result<(), Failed> {
-        self.failed.take().map_or(Ok(()), Err)
+        let Some(error) = self.failed.take() else { return Ok(()) };
+        self.failed = Some(error.to_string().into());
+        Err(error)
     }
 
     /// The numbers of a tensor that outlives its program.
@@ -282,6 +284,10 @@ impl Backend for Cpu {
         let [spent, nanoseconds] =
             [(); 2].map(|()| calls.iter().map(|_| AtomicU64::new(0)).collect());
         Loaded { calls, plan, outputs, small, spent, nanoseconds }
+    }
+
+    fn failed(&self) -> Option<String> {
+        self.failed.as_ref().map(ToString::to_string)
     }
 
     fn run(&mut self, loaded: &Loaded) {

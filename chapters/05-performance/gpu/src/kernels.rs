@@ -110,7 +110,7 @@ impl Cut {
     /// Blocks along x and y.
     pub fn grid(self, [m, _, n]: [usize; 3]) -> [usize; 2] {
         let tile = 16 * self.each;
-        [n.div_ceil(tile), m.div_ceil(tile) * self.slices]
+        [m.div_ceil(tile) * self.slices, n.div_ceil(tile)]
     }
 }
 

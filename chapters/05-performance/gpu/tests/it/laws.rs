@@ -11,7 +11,11 @@ use engine::{
     step::{Rule, Step, program},
     tensor::{Place, Tensor},
 };
-use engine_gpu::{Gpu, backend::FORM, cast::launches};
+use engine_gpu::{
+    Gpu,
+    backend::FORM,
+    cast::{Planned, launches},
+};
 
 fn on(gpu: &dyn cpu_gpu::gpu::Gpu, model: Model) -> Step<Gpu<'_>> {
     Step::on(Gpu::new(gpu), model, 1, Rule::adam())
@@ -185,6 +189,18 @@ resnet: 71 launches, 115279 KiB
 rnn: 15 launches, 25350 KiB
 transformer: 91 launches, 40008 KiB
 ";
+
+/// CUDA takes 65,535 blocks along y, and a convolution has a row for each pixel.
+#[test]
+fn a_large_batch_has_no_more_blocks_than_cuda_takes() {
+    for model in models() {
+        let pass = Pass { rows: 4096, training: true, numbers: Numbers::F32, adds: false };
+        let program = program(&model, pass, FORM);
+        for Planned { launch, .. } in launches(&program, &Plan::new(&program, false)).unwrap().all {
+            assert!(launch.grid[1] <= 65_535, "{}: {:?}", launch.entry, launch.grid);
+        }
+    }
+}
 
 #[test]
 fn what_a_gpu_can_not_do_is_said_by_name() {
