@@ -6,7 +6,8 @@ use crate::engine::{
     model::Model,
     ops::{Op, dense::Dense},
     program::Numbers,
-    step::{Step, Update},
+    rule::Update,
+    step::Step,
     tensor::Place,
 };
 use backprop::{

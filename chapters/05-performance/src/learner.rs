@@ -8,7 +8,8 @@ use crate::engine::{
     needs::Needs,
     program::Numbers,
     record::{Pass, pieces},
-    step::{Kernel, Rule as Moves, Step, Update, adam},
+    rule::{Kernel, Rule as Moves, Update, adam},
+    step::Step,
     tensor::Place,
 };
 use backprop::softmax::best;

@@ -18,6 +18,14 @@
 // Where the head of this block begins in rows that are `parts` times as wide as its results.
 #define BEGIN(parts) (BLOCK_X / heads * tokens * (parts) * width + BLOCK_X % heads * HEAD)
 
+// A thread's query, how many keys it sees (none behind the last query: those threads only load and wait), and where the keys of
+// its block end. The longest block is the first.
+#define OWN_QUERY                                                                   \
+    uint block = (tokens + OWNED - 1) / OWNED - 1 - BLOCK_Y;                        \
+    uint query = block * OWNED + THREAD_X, at = query < tokens ? query : 0;         \
+    uint seen = query < tokens ? query + 1 : 0;                                     \
+    uint end = (block + 1) * OWNED < tokens ? (block + 1) * OWNED : tokens
+
 // A thread's own row, turned to its position.
 FUNCTION void turn(float *own, GLOBAL const float *row, GLOBAL const float *angles, uint at, uint tokens)
 {
@@ -71,10 +79,7 @@ KERNEL THREADS_OF_BLOCK(OWNED, 1) void attention(
     READ(angles);
     uint width = heads * HEAD, step = 3 * width;
     GLOBAL const float *q = qkv + BEGIN(3), *k = q + width, *v = k + width;
-    uint block = (tokens + OWNED - 1) / OWNED - 1 - BLOCK_Y; // the longest first
-    uint query = block * OWNED + THREAD_X, at = query < tokens ? query : 0;
-    uint seen = query < tokens ? query + 1 : 0; // the others only load and wait
-    uint end = (block + 1) * OWNED < tokens ? (block + 1) * OWNED : tokens;
+    OWN_QUERY;
 
     float mine[HEAD], sum_of_values[HEAD];
     turn(mine, q + at * step, angles, at, tokens);
@@ -127,10 +132,7 @@ KERNEL THREADS_OF_BLOCK(OWNED, 1) void attention_dq(
     READ(angles);
     uint width = heads * HEAD, step = 3 * width;
     GLOBAL const float *q = qkv + BEGIN(3), *k = q + width, *v = k + width;
-    uint block = (tokens + OWNED - 1) / OWNED - 1 - BLOCK_Y; // the longest first
-    uint query = block * OWNED + THREAD_X, at = query < tokens ? query : 0;
-    uint seen = query < tokens ? query + 1 : 0; // the others only load and wait
-    uint end = (block + 1) * OWNED < tokens ? (block + 1) * OWNED : tokens;
+    OWN_QUERY;
 
     float mine[HEAD], slope[HEAD], sum[HEAD];
     float of_all = 0.0f, own_log = logs[BLOCK_X * tokens + at];

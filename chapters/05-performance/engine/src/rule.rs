@@ -95,7 +95,7 @@ pub fn adam(update: Update) {
 pub const ALONE: Pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
 
 /// The squares of so many words of a gradient, a sum for each row of them.
-pub fn norm(device: &impl Backend, words: usize) -> Program {
+pub(crate) fn norm(device: &impl Backend, words: usize) -> Program {
     let mut cx = Recorder::new(ALONE, device.form());
     let gradient = Tensor::new(Place::Gradient, 0, words / WHOLE, WHOLE);
     let squares = cx.tensor(words / WHOLE, 1);

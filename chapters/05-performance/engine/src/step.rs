@@ -10,6 +10,7 @@ use crate::{
     params::Named,
     program::{Numbers, Program},
     record::{Pass, Recorder},
+    rule::{ALONE, Rule, Update, norm, update},
     state,
     tensor::{Place, Tensor},
     words::{whole, whole_mut, words},
@@ -17,8 +18,6 @@ use crate::{
 use backprop::adam::{Adam, Factors};
 use matmul::team::share;
 use std::{collections::HashMap, ops::Range};
-
-pub use crate::rule::{ALONE, Kernel, Rule, UPDATE, Update, adam, norm, update};
 
 /// `gather.cl`: a batch out of the data set.
 pub const GATHER: &str = include_str!("../kernels/gather.cl");

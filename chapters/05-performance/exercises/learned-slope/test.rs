@@ -4,11 +4,7 @@
 mod exercise;
 
 use engine::{
-    cpu::Ways,
-    model::Model,
-    ops::dense::Dense,
-    program::Numbers,
-    step::{Step, adam},
+    cpu::Ways, model::Model, ops::dense::Dense, program::Numbers, rule::adam, step::Step,
     tensor::Place,
 };
 use exercise::Prelu;

@@ -13,11 +13,7 @@ use cpu_gpu::{
     },
 };
 use engine::{
-    backend::Backend as _,
-    program::Numbers,
-    record::Pass,
-    state,
-    step::{Rule, Step},
+    backend::Backend as _, program::Numbers, record::Pass, rule::Rule, state, step::Step,
 };
 use lab::data;
 use std::{collections::VecDeque, time::Instant};

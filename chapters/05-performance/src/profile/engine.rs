@@ -10,7 +10,8 @@ use crate::{
     engine::{
         cpu::{Loaded, Ways},
         program::{Call, Numbers},
-        step::{Step, adam},
+        rule::adam,
+        step::Step,
     },
     learner::operations,
 };

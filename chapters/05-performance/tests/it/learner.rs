@@ -1,12 +1,7 @@
 use cpu_gpu::gpu::testing;
 use dfdx::prelude::*;
 use lab::data::{self, DataSet};
-use performance::engine::{
-    cpu::Ways,
-    program::Numbers,
-    step::{Step, adam},
-    tensor::Place,
-};
+use performance::engine::{cpu::Ways, program::Numbers, rule::adam, step::Step, tensor::Place};
 use performance::learner::{Engine, by_engine, bytes, on_device, operations};
 use training::any::Makers;
 use training::autocast::{Operands, autocast};

@@ -12,11 +12,7 @@ use backprop::{
     softmax::best,
     train::{Examples, exploded},
 };
-use engine::{
-    cpu::Ways,
-    step::{Step, adam},
-    tensor::Place,
-};
+use engine::{cpu::Ways, rule::adam, step::Step, tensor::Place};
 
 /// What is done with the gradients of the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,6 +21,7 @@ use engine::{
     params::Params,
     program::{Numbers, Program},
     record::{Pass, Recorder},
+    rule::Rule,
     step::{self, Step},
     tensor::{Place, Tensor},
 };
@@ -225,7 +226,7 @@ impl step::Split for Part {
     }
     // ANCHOR_END: pass
 
-    fn update(&self, model: &Model, rule: step::Rule, form: Form) -> Program {
+    fn update(&self, model: &Model, rule: Rule, form: Form) -> Program {
         match &self.ends {
             Ends::Cut(shard) => shard.update(&rule, form),
             _ => step::Whole.update(model, rule, form),

@@ -14,7 +14,8 @@ use engine::{
     model::{self, Model},
     params::Params,
     program::Numbers,
-    step::{self, Step, Update},
+    rule::{self, Update},
+    step::Step,
     tensor::Place,
 };
 use std::ops::Range;
@@ -38,7 +39,7 @@ impl Rule {
     }
 
     /// For the engine.
-    pub fn of_engine(self) -> step::Rule {
+    pub fn of_engine(self) -> rule::Rule {
         let code = move |Update { step, clip, p, means: [m, v], g, .. }: Update| {
             if clip.to_bits() != 1.0_f32.to_bits() {
                 for g in &mut *g {
@@ -50,7 +51,7 @@ impl Rule {
                 Self::Adam(rule) => adam::step(&rule, step, p, (m, v), g),
             }
         };
-        step::Rule::new(code, None)
+        rule::Rule::new(code, None)
     }
 }
 

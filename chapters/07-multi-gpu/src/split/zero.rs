@@ -11,7 +11,7 @@ use engine::{
     backend::Form,
     program::{Call, Program, What},
     record::Recorder,
-    step::{ALONE, Rule, update},
+    rule::{ALONE, Rule, update},
     tensor::{Place, Tensor},
 };
 use std::ops::Range;

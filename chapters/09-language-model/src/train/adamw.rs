@@ -7,7 +7,7 @@
 
 use crate::{Config, Layout};
 use backprop::adam::Adam;
-use engine::step::{Kernel, Rule, Update};
+use engine::rule::{Kernel, Rule, Update};
 use lab::vectors::wide;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;

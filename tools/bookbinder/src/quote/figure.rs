@@ -104,10 +104,10 @@ impl<'a> Quotes<'a> {
         if found.is_empty() {
             open.push_str(none);
         }
+        let other = stand_in(found);
         let chosen = default_machine(self.records).filter(|first| is_reference(first));
         for (records, one) in found {
             let machine = self.attributes_among(records, found);
-            let other = stand_in(found);
             let (tag, inside) = match one {
                 Found::Yes(thing) => (has, show(records, thing)?),
                 // The reader did not choose it, and what is shown names its own machine.

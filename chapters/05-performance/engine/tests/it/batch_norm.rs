@@ -6,7 +6,8 @@ use engine::{
     model::Model,
     ops::{batch_norm::BatchNorm, dense::Dense},
     program::Numbers,
-    step::{Step, adam},
+    rule::adam,
+    step::Step,
     tensor::Place,
 };
 

@@ -12,8 +12,9 @@ use engine::{
     params::Params,
     philox::Dropout,
     program::Numbers,
+    rule::adam,
     state,
-    step::{Step, adam},
+    step::Step,
 };
 
 const BATCH: usize = 6;

@@ -6,8 +6,9 @@ use engine::{
     philox::Dropout,
     program::Numbers,
     record::pieces,
+    rule::adam,
     state,
-    step::{Step, adam},
+    step::Step,
     tensor::Place,
 };
 use std::time::Instant;

@@ -8,7 +8,8 @@ use engine::{
     program::{Call, Collective, Numbers, Program, What},
     ranks::{Failed, Ranks},
     record::{Pass, Recorder},
-    step::{Rule, Split, Step, program},
+    rule::Rule,
+    step::{Split, Step, program},
     tensor::{Place, Tensor},
 };
 

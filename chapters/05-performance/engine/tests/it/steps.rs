@@ -5,7 +5,8 @@ use engine::{
     model::{self, Model},
     ops::{dense::Dense, linear::Linear, relu::Relu},
     program::Numbers,
-    step::{Step, adam},
+    rule::adam,
+    step::Step,
     tensor::Place,
 };
 

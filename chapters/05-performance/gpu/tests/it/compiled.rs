@@ -11,7 +11,8 @@ use engine::{
     plan::Plan,
     program::Numbers,
     record::Pass,
-    step::{GATHER, UPDATE, program},
+    rule::UPDATE,
+    step::{GATHER, program},
 };
 use engine_gpu::{
     backend::FORM,

@@ -8,7 +8,8 @@ use engine::{
     plan::Plan,
     program::{Call, Numbers, What},
     record::{Pass, Recorder},
-    step::{Rule, Step, program},
+    rule::Rule,
+    step::{Step, program},
     tensor::{Place, Tensor},
 };
 use engine_gpu::{

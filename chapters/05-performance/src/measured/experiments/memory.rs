@@ -3,12 +3,8 @@
 use crate::{
     Result,
     engine::{
-        backend::Form,
-        cpu::Ways,
-        needs::Needs,
-        program::Numbers,
-        record::Pass,
-        step::{Step, adam},
+        backend::Form, cpu::Ways, needs::Needs, program::Numbers, record::Pass, rule::adam,
+        step::Step,
     },
     ladder::layers,
     learner::{Engine, needs, threads},

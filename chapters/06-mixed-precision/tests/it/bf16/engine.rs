@@ -11,7 +11,8 @@ use performance::{
     engine::{
         cpu::Ways,
         program::{Numbers, ledger},
-        step::{Step, adam},
+        rule::adam,
+        step::Step,
         tensor::Place,
     },
     ladder::{layers, reading},
