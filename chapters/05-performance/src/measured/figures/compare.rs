@@ -61,10 +61,10 @@ fn draw_budgets(records: &Records) -> Result<Drawing> {
         first = first.into_iter().chain(reached).min_by(|a, b| a.1.total_cmp(&b.1));
     }
     let caption = format!(
-        "Test error against seconds of training. Each point is a separate training run, with a \
-         schedule that ends there; medians and quartiles of five seeds. {}",
+        "{}Test error against seconds of training: each point is a separate training run, with a \
+         schedule that ends there; medians and quartiles of five seeds.",
         first.map_or_else(String::new, |(model, seconds, epochs)| format!(
-            "The first to reach 98% accuracy is {model}, after {} ({epochs} epochs).",
+            "The first to reach 98% accuracy is {model}, after {} ({epochs} epochs). ",
             Unit::Seconds.format(seconds)
         ))
     );
@@ -114,8 +114,8 @@ fn draw_batches(records: &Records) -> Result<Drawing> {
     };
     let best = times.iter().min_by(|a, b| a.1.median.total_cmp(&b.1.median));
     let caption = format!(
-        "Throughput and what it is for, both over their value at the smallest batch: images a second, and one over the \
-         seconds to 97% accuracy. The latter is best with {} images a batch.",
+        "97% accuracy is reached first in batches of {}. Both lines over their value at the smallest batch: images a \
+         second, and one over the seconds to 97% accuracy.",
         best.map_or(0.0, |(batch, _)| *batch)
     );
     // Both over their value for the smallest batch.

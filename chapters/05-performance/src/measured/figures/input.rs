@@ -102,10 +102,10 @@ fn draw_input(records: &Records) -> Result<Drawing> {
         ],
     };
     Ok(plot.drawing(format!(
-        "One after the other, a step takes {} times the sum of both times, and with prefetch {} times the larger one (medians \
-         of {} cases). Prefetch gains most for {} from {}: {}. It can never gain more than 2×.",
-        Unit::Number.format(of_sum.median()),
+        "With prefetch a step takes {} times the larger of both times, in turn {} times the sum. Medians of {} cases. \
+         Prefetch gains most for {} from {}: {}. It can never gain more than 2×.",
         Unit::Number.format(of_larger.median()),
+        Unit::Number.format(of_sum.median()),
         gains.len(),
         best.1,
         best.2,
@@ -115,12 +115,13 @@ fn draw_input(records: &Records) -> Result<Drawing> {
 
 fn draw_queue(records: &Records) -> Result<Drawing> {
     let packed = |model: &str| RATE.at(&[("model", &model), ("source", &"packed")]);
-    let mut longer = Vec::new();
+    let (mut longer, mut slots) = (Vec::new(), String::new());
     for model in MODELS {
         let all = records.over("queue", packed(model))?;
         if let [(short, low), .., (long, high)] = &all[..] {
             let gain = Unit::Ratio.format(high.median / low.median);
-            longer.push(format!("{gain} with {long} slots instead of {short} ({model})"));
+            longer.push(format!("{gain} for {model}"));
+            slots = format!("{long} slots over {short}");
         }
     }
     let lines = Lines {
@@ -141,8 +142,8 @@ fn draw_queue(records: &Records) -> Result<Drawing> {
         plot.limits.push(LimitLine { name: format!("{model}: larger time"), points });
     }
     Ok(plot.drawing(format!(
-        "What a longer queue gives, from packed images: the rate is {}. No queue goes beyond the \
-         dashed line: the larger of the two times.",
+        "A longer queue gives {}. The rate from packed images, {slots}: no queue goes beyond the dashed line, the larger \
+         of the two times.",
         longer.join(", and ")
     )))
 }

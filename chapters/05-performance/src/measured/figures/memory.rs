@@ -65,8 +65,8 @@ fn draw_memory(records: &Records) -> Result<Drawing> {
         limits,
     };
     Ok(plot.drawing(format!(
-        "Predicted before the run, and measured in it: no point is farther than {} from its line. On the left the \
-         weights with their gradients and Adam's means dominate; on the right the batch does.",
+        "No measured point is farther than {} from its predicted line. On the left the weights with their gradients \
+         and Adam's means dominate; on the right the batch does.",
         Unit::Share.format(off)
     )))
 }
@@ -115,8 +115,8 @@ fn draw_recompute(records: &Records) -> Result<Drawing> {
         ],
     };
     Ok(plot.drawing(format!(
-        "{layers} layers in segments that are run again: the least memory, {:.0} MiB of {whole:.0}, is at {} \
-         segments; the square root predicts √{layers} = {:.0}. No point is farther than {} from its line.",
+        "The least memory, {:.0} MiB of {whole:.0}, is at {} segments; √{layers} = {:.0}. {layers} layers in segments that \
+         are run again: no point is farther than {} from its predicted line.",
         least.1,
         least.0,
         layers.sqrt(),

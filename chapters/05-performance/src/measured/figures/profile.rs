@@ -127,7 +127,7 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
     let longest = events.iter().max_by(|a, b| a.median.total_cmp(&b.median));
     let longest = longest.map_or_else(String::new, |event| {
         format!(
-            "The longest single operation is {} ({}) with {}.",
+            "The longest single operation is {} ({}) with {}. ",
             op_name(event),
             param(event, "phase"),
             event.text()
@@ -136,7 +136,7 @@ fn timeline(records: &Records, model: Model) -> Result<Drawing> {
     Ok(Drawing {
         svg: lanes::svg(&titles, &bars, whole),
         caption: format!(
-            "One step of {model} on {BATCH} images, {}, from left to right. Blue: matrix products; green and orange: other operations, forward and backward; ochre: gathering the batch and the update; grey: freeing memory. {longest}",
+            "{longest}One step of {model} on {BATCH} images, {}, from left to right. Blue: matrix products; green and orange: other operations, forward and backward; ochre: gathering the batch and the update; grey: freeing memory.",
             Unit::Seconds.format(whole)
         ),
         alt: format!(
@@ -182,7 +182,7 @@ fn draw_roofline(records: &Records) -> Result<Drawing> {
         limits: vec![roof],
     };
     let caption = format!(
-        "The operations of a step of mlp and of resnet under this machine's roofline. {above} of {all} lie above the slanted part: their data come out of a cache."
+        "{above} of {all} operations lie above the slanted part: their data come out of a cache. Steps of mlp and of resnet under this machine's roofline."
     );
     Ok(Drawing {
         alt: format!(

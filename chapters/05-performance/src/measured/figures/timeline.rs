@@ -64,10 +64,10 @@ fn draw(records: &Records) -> Result<Drawing> {
     Ok(Drawing {
         svg: lanes::svg(&titles, &bars, whole),
         caption: format!(
-            "One step of 784-128-10 on {batch} images, {}, from left to right: {} kernels, at work {} of the time. {longest}",
-            Unit::Seconds.format(whole),
+            "{} kernels are at work {} of the time. One step of 784-128-10 on {batch} images, {}, from left to right. {longest}",
             calls.len(),
             records.text(BUSY.beside(calls[0]))?,
+            Unit::Seconds.format(whole),
         ),
         alt: format!(
             "A timeline with two lanes, the calls above the kernels. Longer than 3% of the step: {}.",
