@@ -28,8 +28,7 @@ fn draw_fooling(records: &Records) -> Result<Drawing> {
     let medians = Mistake::ALL.map(|mistake| Ok(records.get(of(FOOLING, mistake))?.median));
     let medians = Samples(medians.into_iter().collect::<Result<_>>()?);
     let caption = format!(
-        "Six ways to measure the time of a small job wrongly. The lowest report is {} times too little, the highest \
-         {} times too much.",
+        "Six wrong ways to time a small job: from {} times too little to {} times too much.",
         Unit::Count.format((1.0 / medians.quantile(0.0)).round()),
         Unit::Number.format(medians.quantile(1.0)),
     );

@@ -49,14 +49,14 @@ pub fn draw_ladder(records: &Records) -> Result<Drawing> {
     let total = |inputs: &str| records.text(TOTAL.at(&[("n", &LADDER_N), ("inputs", &inputs)]));
     let rounding = total("bf16").map_or_else(
         |_| String::new(),
-        |bf16| format!(", the fastest one that rounds its inputs to bf16 {bf16}"),
+        |bf16| format!("; the fastest rung that rounds its inputs to bf16 is {bf16} as fast"),
     );
     let mut caption = format!(
-        "One product of {LADDER_N}×{LADDER_N} matrices on {}: {} with three plain loops; the fastest f32 rung is {} as \
-         fast{rounding}.",
+        "The fastest f32 rung is {} as fast as three plain loops. One product of {LADDER_N}×{LADDER_N} matrices on {}; \
+         the three loops reach {}{rounding}.",
+        total("f32")?,
         records.machine.in_words(),
         records.text(rate(&rungs[0]))?,
-        total("f32")?,
     );
     // A rung that this CPU cannot run has no bar.
     let (mut bars, mut whys) = (Vec::new(), Vec::new());
@@ -104,12 +104,12 @@ fn draw_roofline(records: &Records) -> Result<Drawing> {
         },
     ];
     let caption = format!(
-        "Rates of one core at n = {MISSES_N} over operations per byte that the first-level cache fetches, on {}: \
-         the packed loops reach {} under a peak of {}. With every matrix read or written once, a product of \
-         this size has {} operations per byte.",
-        records.machine.in_words(),
+        "The packed loops reach {} under a peak of {}. Rates of one core at n = {MISSES_N} over operations per byte \
+         that the first-level cache fetches, on {}. With every matrix read or written once, a product of this size has \
+         {} operations per byte.",
         rate("packed")?.text(),
         peak.text(),
+        records.machine.in_words(),
         intensity("compulsory")?.text(),
     );
     let x = Axis::new("operations per byte", Scale::Log).range(low, high);

@@ -44,10 +44,10 @@ pub const BATCH: usize = 32;
 fn draw_ladder(records: &Records) -> Result<Drawing> {
     let rungs = ladder();
     let mut caption = format!(
-        "An epoch of 60,000 images in batches of {BATCH} on {}: the last rung trains {} as fast as the first, \
-         with the same result.",
-        records.machine.in_words(),
-        records.text(TOTAL.at(&[("batch", &BATCH)]))?
+        "The last rung trains {} as fast as the first, with the same result. An epoch of 60,000 images in batches \
+         of {BATCH} on {}.",
+        records.text(TOTAL.at(&[("batch", &BATCH)]))?,
+        records.machine.in_words()
     );
     let limits = roofline(records)?;
     let last = rungs.last().map(|rung| records.get(of(EPOCH, rung, BATCH)));
@@ -110,13 +110,13 @@ fn draw_race(records: &Records) -> Result<Drawing> {
         found.unwrap_or_else(|_| "not measured".to_owned())
     };
     let caption = format!(
-        "An epoch of 60,000 images on {}. PyTorch takes {} as long as this chapter in batches of 32, and {} in \
-         batches of 128; with its fused Adam {} and {}.",
-        records.machine.in_words(),
+        "In batches of 32 PyTorch takes {} as long as this chapter, {} with its fused Adam. In batches of 128 it takes \
+         {}, and {}. An epoch of 60,000 images on {}.",
         ratio(&RACE32, "pytorch"),
-        ratio(&RACE128, "pytorch"),
         ratio(&RACE32, "pytorch-fused"),
+        ratio(&RACE128, "pytorch"),
         ratio(&RACE128, "pytorch-fused"),
+        records.machine.in_words(),
     );
     let bar = |(name, who, keys): (String, &str, &Keys)| (name, keys.seconds.at(&[("who", &who)]));
     Bars {

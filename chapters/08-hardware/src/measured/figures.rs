@@ -92,8 +92,8 @@ fn draw_roofline(_: &Records) -> Result<Drawing> {
     let ridges = market.cards.iter().filter(|card| card.kind == Kind::Gpu).filter_map(Card::ridge);
     let gpus = Range::of(ridges).unwrap_or(Range::new(0.0, 0.0));
     let caption = format!(
-        "Each point is the ridge of a card: to its left bytes are the limit, to its right arithmetic. GPUs have it between \
-         {:.0} and {:.0} operations per byte; this book's training steps have {low:.0} to {high:.0} (dashed, vertical).",
+        "GPUs have their ridge between {:.0} and {:.0} operations per byte, this book's steps {low:.0} to {high:.0}. Each point is \
+         the ridge of a card: to its left bytes are the limit, to its right arithmetic. Dashed: the steps.",
         gpus.low, gpus.high,
     );
     let plot = LinePlot {
@@ -145,13 +145,13 @@ fn draw_money(_: &Records) -> Result<Drawing> {
     let dearest = rented.last();
     let caption = match cheapest.zip(dearest) {
         Some(((hour, best), (most, last))) => format!(
-            "VGG16 trained as published, on rented cards, in US dollars: the cheapest is {} for {} an hour; {}, for {}, costs {:.1} times as \
-             much. The ranges are those of the efficiency and of the offers.",
-            short(&best.name),
-            usd(*hour),
-            short(&last.name),
-            usd(*most),
+            "The same training costs {:.1} times as much on a rented {} as on the cheapest card, {}. VGG16 trained as published, \
+             in US dollars, at {} and {} an hour. The ranges are those of the efficiency and of the offers.",
             rent(last).middle() / rent(best).middle(),
+            short(&last.name),
+            short(&best.name),
+            usd(*most),
+            usd(*hour),
         ),
         None => "The table has no card to rent.".to_owned(),
     };
@@ -178,8 +178,8 @@ fn draw_break_even(_: &Records) -> Result<Drawing> {
         || "No card in the table is both sold and rented out.".to_owned(),
         |all| {
             format!(
-                "Days of continuous use until a bought card has cost as much as a rented one: {} hours. Bought at \
-                 its launch price and fed with electricity; rents are of 2026, and the computer around it is not counted.",
+                "A bought card has cost as much as a rented one after {} hours of use. Bought at its launch price and fed with \
+                 electricity; rents are of 2026, and the computer around it is not counted.",
                 all.text()
             )
         },

@@ -76,12 +76,12 @@ fn draw_map(records: &Records) -> Result<Drawing> {
     let ends = [MAP_BATCHES[0], MAP_BATCHES[MAP_BATCHES.len() - 1]]
         .map(|batch| best(records, batch).map_or(f64::NAN, |(lr, _)| lr));
     let caption = format!(
-        "Test accuracy in percent after {} epochs of Adam, medians of {} seeds. The best of each row is \
-         framed: for the smallest batch it is {}, for the largest {}.",
-        first.param("epochs").unwrap_or_default(),
-        first.samples.0.len(),
+        "The best learning rate is {} for the smallest batch and {} for the largest. Test accuracy in percent after {} \
+         epochs of Adam, medians of {} seeds; the best of each row is framed.",
         ends[0],
-        ends[1]
+        ends[1],
+        first.param("epochs").unwrap_or_default(),
+        first.samples.0.len()
     );
     let map = HeatMap {
         x: "learning rate".into(),
@@ -143,11 +143,11 @@ fn draw_speed(records: &Records) -> Result<Drawing> {
         Some(points.iter().map(|p| p.1).fold(0.0, f64::max) / points.first()?.1)
     };
     let caption = format!(
-        "Training throughput on {} by batch size. From the smallest batch to the best one the perceptron gains {}, \
-         the residual network {}.",
-        if device == "cpu" { "the CPU" } else { "the GPU" },
+        "From the smallest batch to the best the perceptron gains {}, the residual network {}. Images per second in \
+         training on {}, by batch size.",
         Unit::Ratio.format(gain("mlp").unwrap_or(f64::NAN)),
-        Unit::Ratio.format(gain("resnet").unwrap_or(f64::NAN))
+        Unit::Ratio.format(gain("resnet").unwrap_or(f64::NAN)),
+        if device == "cpu" { "the CPU" } else { "the GPU" }
     );
     Ok(plot.drawing(caption))
 }

@@ -96,11 +96,11 @@ fn draw_gradients(records: &Records) -> Result<Drawing> {
     let mut plot = lines.plot(records)?;
     plot.limits = limits(top(&plot.series));
     Ok(plot.drawing(format!(
-        "How large the gradients of a network with eight hidden layers are, in step {} of training: the fraction of each layer's gradients \
-         that lies between a power of two and the next. The further from the loss, the smaller. Of the first layer's, f16 \
-         makes {} zero without loss scaling.",
-        LOOKS[0],
-        records.text(share((model, layers[0]), 1.0, ["predicted", "vanished"]))?
+        "Without loss scaling f16 makes {} of the first layer's gradients zero. Of a network with eight hidden layers, in step {} of \
+         training: the fraction of each layer's gradients that lies between a power of two and the next. The further from the \
+         loss, the smaller.",
+        records.text(share((model, layers[0]), 1.0, ["predicted", "vanished"]))?,
+        LOOKS[0]
     )))
 }
 
@@ -112,11 +112,11 @@ fn draw_scale(records: &Records) -> Result<Drawing> {
     scaled.points.iter_mut().for_each(|point| point.0 += f64::from(SCALE.log2()));
     let vanished = |scale| records.text(share((model, layers[0]), scale, ["measured", "vanished"]));
     let caption = format!(
-        "The first layer's gradients without and with a factor before the loss. The factor is a power of two: all bins \
-         move by {} positions, and nothing else changes. Measured in f16, {} of the gradients vanish without it, {} with it.",
-        SCALE.log2(),
+        "In f16 {} of the gradients vanish without a factor before the loss, {} with it. The first layer's; the factor is a \
+         power of two: all bins move by {} positions, and nothing else changes.",
         vanished(1.0)?,
-        vanished(SCALE)?
+        vanished(SCALE)?,
+        SCALE.log2()
     );
     let series = vec![plain, scaled];
     let limits = limits(top(&series));

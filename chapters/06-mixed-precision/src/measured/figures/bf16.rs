@@ -40,8 +40,8 @@ fn draw_error(records: &Records) -> Result<Drawing> {
     ];
     let k = TERMS[TERMS.len() - 1];
     let caption = format!(
-        "A sum of {k} products whose inputs were rounded to bf16 is off by {} if it is accumulated in f32, no more than \
-         a single product; accumulated in bf16 it is off by {}. Dashed: predicted.",
+        "With {k} terms a bf16 product is off by {} if its sums are in f32, by {} if they are in bf16. Sums in f32 keep it at \
+         the error of a single product. Dashed: predicted.",
         records.text(of(Sum::Centred).with("k", k))?,
         records.text(of(Sum::Narrow).with("k", k))?,
     );

@@ -69,8 +69,8 @@ fn draw_formats(records: &Records) -> Result<Drawing> {
         series.push(Series { band: Vec::new(), ..line });
     }
     let caption = format!(
-        "How many numbers each format has between a power of two and the next: between 1 and 2, bf16 has {} and \
-         f16 {}. But f16's numbers end at {}, and become sparser below {}.",
+        "Between 1 and 2, bf16 has {} numbers and f16 {}. But f16's numbers end at {}, and become sparser below {}. How many \
+         numbers each format has between a power of two and the next.",
         at_one("bf16")?,
         at_one("f16")?,
         text(MAX, "f16")?,
@@ -111,9 +111,8 @@ fn table_formats(records: &Records) -> Result<TableData> {
 fn draw_rounding(records: &Records) -> Result<Drawing> {
     let at = |format, power: i32| records.text(of(ROUNDING, format).with("power", power));
     let caption = format!(
-        "The error of rounding to each format, relative to the number: median and quartiles. Around 1, f16's is {} \
-         and bf16's {}; for numbers from 10⁻⁸ to 10⁻⁷ it is {} in f16 and {} in bf16. A line ends where the format \
-         does; at 1, the number has become 0.",
+        "Around 1, rounding to f16 is off by {} and to bf16 by {}. For numbers from 10⁻⁸ to 10⁻⁷ it is {} in f16 and {} in bf16. \
+         Errors relative to the number: median and quartiles. A line ends where the format does; at 1, the number has become 0.",
         at("f16", 0)?,
         at("bf16", 0)?,
         at("f16", -8)?,
@@ -162,8 +161,8 @@ fn draw_sums(records: &Records) -> Result<Drawing> {
     }
     let [bf16, f16, f32, kahan] = [0, 1, 2, 3].map(|at| stalls[at].1.text());
     let caption = format!(
-        "0.0001 added again and again. The sums stagnate where half of the gap to the next number is no smaller than \
-         0.0001: at {bf16} in bf16, {f16} in f16 and {f32} in f32. Kahan's correction moves f16's limit to {kahan}."
+        "A running sum of 0.0001 stalls at {bf16} in bf16, {f16} in f16 and {f32} in f32. There half of the gap to the next \
+         number is no smaller than 0.0001. Kahan's correction moves f16's limit to {kahan}."
     );
     let limit = |(name, end): (&str, &Value)| {
         (format!("predicted limit of {}: {}", adder_label(name), end.text()), end.median)
@@ -200,8 +199,8 @@ fn draw_dot(records: &Records) -> Result<Drawing> {
     plot.limits.push(LimitLine { name, points: running });
     let error = |name: &str| number(plot.end(adder_label(name)).1);
     let caption = format!(
-        "The relative error of a dot product of f16 numbers, by how the products are summed. With {} of them, a running \
-         sum is off by {} in bf16, {} in f16 and {} in f32; in f16 with Kahan's correction by {}.",
+        "Over {} products a running sum is off by {} in bf16, {} in f16 and {} in f32. In f16 with Kahan's correction it is off \
+         by {}. The relative error of a dot product of f16 numbers, by how the products are summed.",
         Unit::Count.format(plot.end("f16").0),
         error("bf16"),
         error("f16"),

@@ -80,12 +80,12 @@ fn draw(records: &Records, engine: &str) -> Result<Drawing> {
         limits,
     };
     let caption = format!(
-        "All-reduce over {P} ranks ({}), on {}. Dashed: predicted from α and β of single messages between two ranks. \
-         Half of the predictions are within {} of the measurement, and the worst is off by {}.",
-        if engine == "mpi" { "processes, MPI" } else { "threads" },
-        records.machine.in_words(),
+        "Half of the predictions are within {} of the measurement, and the worst is off by {}. All-reduce over {P} \
+         ranks ({}), on {}. Dashed: predicted from α and β of single messages between two ranks.",
         ratio(off.median()),
         ratio(off.quantile(1.0)),
+        if engine == "mpi" { "processes, MPI" } else { "threads" },
+        records.machine.in_words(),
     );
     let alt = format!("Time of an all-reduce over its bytes. {}.", words.join("; "));
     Ok(Drawing { alt, ..plot.drawing(caption) })

@@ -57,7 +57,7 @@ fn scaling_curves(records: &Records) -> Result<Drawing> {
     let points = vec![(1.0, 100.0), (512.0, 100.0)];
     plot.limits.push(LimitLine { name: "no loss".to_owned(), points });
     let caption = format!(
-        "Each GPU's rate as more of them train together: simulated lines, published points. One number is calibrated on one point; the others are off by {:.1} percentage points in the median and by {:.1} at most.",
+        "Simulated rates are off by {:.1} percentage points in the median and by {:.1} at most. Each GPU's rate as more of them train together: simulated lines, published points. One number is calibrated on one point, which does not count.",
         100.0 * median(records, SCALING_TYPICAL.at(&[]))?,
         100.0 * median(records, SCALING_WORST.at(&[]))?
     );

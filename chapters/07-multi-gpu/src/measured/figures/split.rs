@@ -36,8 +36,8 @@ fn draw_pipeline(records: &Records) -> Result<Drawing> {
     }
     let text = |micros: usize| records.text(of(4).with("micros", micros));
     let caption = format!(
-        "The fraction of its time in which a rank of a pipeline waits, with equal stages under 1F1B. Four stages wait {} of the time \
-         with one micro-batch, {} with 16. Measured and predicted differ by {} percentage points at most.",
+        "Four stages wait {} of the time with one micro-batch, {} with 16. Measured and predicted differ by {} percentage \
+         points at most. Equal stages, under 1F1B.",
         text(1)?,
         text(16)?,
         Unit::Number.format(100.0 * off)

@@ -39,10 +39,10 @@ fn draw_scaling(records: &Records) -> Result<Drawing> {
         series.push(Series { joined: false, ..Series::of(name, &points, |loss| loss) });
     }
     let caption = format!(
-        "A law from four sizes says {} bits per byte for a fifth. The run found {}: the prediction was off by {}.",
+        "A law from four sizes is off by {} for a fifth. It says {} bits per byte, and the run found {}.",
+        Unit::Share.format(records.get(ERROR.at(&[]))?.median.abs()),
         records.text(PREDICTED.at(&[]))?,
-        records.text(FOUND.at(&[]))?,
-        Unit::Share.format(records.get(ERROR.at(&[]))?.median.abs())
+        records.text(FOUND.at(&[]))?
     );
     let line = sizes.iter().map(|size| (*size, law.at(*size))).collect();
     let plot = LinePlot {
