@@ -1,11 +1,9 @@
 //! The transformer's layers, each forward and backward beside each other, on plain rows.
 //!
-//! In the order in which a token meets them: [`embedding`], [`rms_norm`], [`rotary`], [`attention`], [`swiglu`],
-//! [`loss`].
+//! In the order in which a token meets them: [`embedding`], [`rms_norm`], [`rotary`], [`attention`], [`swiglu`].
 
 pub mod attention;
 pub mod embedding;
-pub mod loss;
 pub mod rms_norm;
 pub mod rotary;
 pub mod swiglu;

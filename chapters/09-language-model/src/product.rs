@@ -1,6 +1,7 @@
 //! Chapter 1's product on slices.
 
 use crate::Result;
+use engine::program;
 use matmul::{MatMut, MatRef, Options, Threads, sgemm};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,15 @@ pub enum Numbers {
     F32,
     /// Rounded to bf16: half the bytes, and a unit of its own on CPUs that have one.
     Bf16,
+}
+
+impl From<Numbers> for program::Numbers {
+    fn from(numbers: Numbers) -> Self {
+        match numbers {
+            Numbers::F32 => Self::F32,
+            Numbers::Bf16 => Self::Bf16,
+        }
+    }
 }
 
 /// The values as a matrix with so many columns, row after row.

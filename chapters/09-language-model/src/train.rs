@@ -2,7 +2,7 @@
 //!
 //! 0. [`settings`]: what a run can be told.
 //! 1. [`batches`]: windows of the stream, drawn by a seed and the step's number.
-//! 2. [`clip`]: the gradient's norm, and how far it may reach.
+//! 2. [`clip`]: how far the gradient's norm may reach.
 //! 3. [`schedule`]: the learning rate, which warms up and falls.
 //! 4. [`adamw`]: the update, whose decay is no part of the gradient.
 //! 5. [`trainer`]: a step of all these.

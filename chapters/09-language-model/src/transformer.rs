@@ -18,7 +18,7 @@ use engine::{
     cpu::{Cpu, Loaded},
     model::Model as Operations,
     ops::{Op, chain, linear::Linear, loss, residual::Residual},
-    params::{Named, Params},
+    params::Params,
     program,
     record::{Pass, Recorder},
     step::Step,
@@ -26,6 +26,13 @@ use engine::{
     words::{whole_mut, words},
 };
 use matmul::parallel::available;
+use multi_gpu::{
+    Rank, part_of,
+    split::{
+        stage::Of,
+        tensor::{Block, Cut},
+    },
+};
 use std::collections::HashMap;
 
 /// Tokens of a piece: what a layer computes of them stays in a cache until the next one reads it.
@@ -38,41 +45,71 @@ pub(crate) fn sequences(tokens: usize) -> usize {
 
 /// A transformer's operations on sequences of `tokens`, and what they learn.
 pub fn operations(config: &Config, tokens: usize) -> Operations {
-    let Config { vocabulary, width, heads, layers, hidden, .. } = *config;
+    part(config, tokens, 1, Of::new(0, 1))
+}
+
+/// A rank's part of them: of each layer's heads and hidden units. Of several stages the last one has a table of its own.
+pub fn part(config: &Config, tokens: usize, stages: usize, of: Of) -> Operations {
+    let Config { vocabulary, width, layers, .. } = *config;
+    let [heads, hidden] =
+        [config.heads, config.hidden].map(|all| part_of(all, Rank(of.at), of.count).len());
     let shape = Shape { tokens, heads, size: config.head() };
+    let own = heads * config.head();
+    let cut = |ops: Vec<Box<dyn Op>>| cut(ops, of.count);
+    let embed = |p: &mut Params| Embedding::new(p, "embedding", [vocabulary, width]);
     Operations::new(0, 1, |p| {
         // ANCHOR: operations
-        let embedding = Embedding::new(p, "embedding", [vocabulary, width]);
+        let embedding = embed(p);
         let table = embedding.table;
         let mut ops: Vec<Box<dyn Op>> = vec![Box::new(embedding)];
         for layer in 0..layers {
-            let of = |part| format!("layers.{layer}.{part}");
+            let named = |part| format!("layers.{layer}.{part}");
             ops.push(Box::new(Residual(vec![
-                Box::new(RmsNorm::new(p, &of("norm1"), width)),
-                Box::new(Linear::new(p, &of("qkv"), [width, 3 * width])),
-                Box::new(CausalAttention::new(&of("attention"), shape)),
-                Box::new(Linear::new(p, &of("out"), [width, width])),
+                Box::new(RmsNorm::new(p, &named("norm1"), width)),
+                cut(vec![
+                    Box::new(Linear::new(p, &named("qkv"), [width, 3 * own])),
+                    Box::new(CausalAttention::new(&named("attention"), shape)),
+                    Box::new(Linear::new(p, &named("out"), [own, width])),
+                ]),
             ])));
             ops.push(Box::new(Residual(vec![
-                Box::new(RmsNorm::new(p, &of("norm2"), width)),
-                Box::new(Linear::new(p, &of("gate_up"), [width, 2 * hidden])),
-                Box::new(SwiGlu::new(p, &of("down"), [hidden, width])),
+                Box::new(RmsNorm::new(p, &named("norm2"), width)),
+                cut(vec![
+                    Box::new(Linear::new(p, &named("gate_up"), [width, 2 * hidden])),
+                    Box::new(SwiGlu::new(p, &named("down"), [hidden, width])),
+                ]),
             ])));
         }
         ops.push(Box::new(RmsNorm::new(p, "norm", width)));
+        let table = if stages > 1 { embed(p).table } else { table };
         ops.push(Box::new(Linear::tied("scores", table)));
-        ops
         // ANCHOR_END: operations
+        ops
     })
 }
+
+/// Two products and what lies between them, cut over so many ranks: the first by columns, the second by rows.
+// ANCHOR: cut
+fn cut(mut ops: Vec<Box<dyn Op>>, ranks: usize) -> Box<dyn Op> {
+    if ranks > 1 {
+        ops.insert(0, Box::new(Cut::Enter));
+        ops.push(Box::new(Cut::Leave));
+    }
+    Box::new(Block(ops))
+}
+// ANCHOR_END: cut
 
 /// Threads, 0 for all.
 fn threads_of(threads: usize) -> usize {
     if threads == 0 { available() } else { threads }
 }
 
-fn check(config: &Config, tokens: usize) -> Result<()> {
+/// Refuses so many sequences of so many tokens if the model can't take them.
+pub(crate) fn check(config: &Config, (most, tokens): (usize, usize)) -> Result<()> {
     config.check()?;
+    if most == 0 {
+        return Err(Error::Config("a batch needs at least one sequence".to_owned()));
+    }
     if tokens == 0 || tokens > config.context {
         return Err(Error::Length { found: tokens, context: config.context });
     }
@@ -106,12 +143,12 @@ impl Transformer {
         own.piece = own.piece.min(sequences(tokens) * tokens);
         Ok(own)
     }
+}
 
-    /// Bytes of what lies between parameters and gradient, as far as there were steps.
-    pub fn bytes(&self) -> usize {
-        let plans = self.step.passes.values().map(|pass| &pass.plan);
-        4 * plans.map(|plan| plan.arena + plan.scratch).max().unwrap_or(0)
-    }
+/// Bytes of what lies between parameters and gradient, as far as there were steps.
+pub fn bytes(step: &Step) -> usize {
+    let plans = step.passes.values().map(|pass| &pass.plan);
+    4 * plans.map(|plan| plan.arena + plan.scratch).max().unwrap_or(0)
 }
 
 impl<B: Backend> Transformer<B> {
@@ -125,21 +162,12 @@ impl<B: Backend> Transformer<B> {
         (most, tokens): (usize, usize),
         (rule, numbers): (AdamW, Numbers),
     ) -> Result<Self> {
-        check(&model.config, tokens)?;
-        if most == 0 {
-            return Err(Error::Config("a batch needs at least one sequence".to_owned()));
-        }
+        check(&model.config, (most, tokens))?;
         let operations = operations(&model.config, tokens);
-        let shrink = adamw::tensors(&model.layout, &model.config).into_iter();
-        let tensors = operations.params.tensors.iter().zip(shrink);
-        let tensors = tensors.map(|(named, (_, shrinks))| (range(named), shrinks)).collect();
-        let mut step = Step::on(device, operations, 0, rule.rule(tensors));
+        let rule = rule.rule(adamw::tensors(&operations.params, &model.config));
+        let mut step = Step::on(device, operations, 0, rule);
         step.from_file(Place::Params, &model.parameters);
-        let numbers = match numbers {
-            Numbers::F32 => program::Numbers::F32,
-            Numbers::Bf16 => program::Numbers::Bf16,
-        };
-        Ok(Self { step, config: model.config, numbers, piece: most * tokens })
+        Ok(Self { step, config: model.config, numbers: numbers.into(), piece: most * tokens })
     }
 
     /// The gradient of a batch's mean loss, or this part of it, if the whole one has `all` tokens. Returns its part of the
@@ -166,10 +194,6 @@ impl<B: Backend> Transformer<B> {
     }
 }
 
-fn range(named: &Named) -> std::ops::Range<usize> {
-    named.tensor.start..named.tensor.start + named.tensor.words()
-}
-
 /// A model that reads and does not learn: memory for its parameters alone.
 pub struct Reader {
     operations: Operations,
@@ -185,7 +209,7 @@ impl Reader {
     /// # Errors
     /// As [`Transformer::new`].
     pub fn new(model: &Model, tokens: usize, threads: usize) -> Result<Self> {
-        check(&model.config, tokens)?;
+        check(&model.config, (1, tokens))?;
         let operations = operations(&model.config, tokens);
         let Params { tensors, .. } = &operations.params;
         let (mut cpu, mut file) = (Cpu::new(threads_of(threads)), &model.parameters[..]);

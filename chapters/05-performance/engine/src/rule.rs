@@ -113,10 +113,11 @@ pub(crate) fn norm(device: &impl Backend, words: usize) -> Program {
     cx.finish()
 }
 
-/// The update of some parameters, from their two means and their gradient, which are as long.
-pub fn update(cx: &mut Recorder, rule: &Rule, [p, m, v, g]: [Tensor; 4]) {
+/// The update of some parameters, from their two means and their gradient, which are as long. `start` is where they begin in
+/// the buffer of all, of which a rank may keep a part.
+pub fn update(cx: &mut Recorder, rule: &Rule, start: usize, [p, m, v, g]: [Tensor; 4]) {
     let Rule { code, kernel, means, spared } = rule;
-    let (state, words, start) = (state::tensor(), p.words(), p.start);
+    let (state, words) = (state::tensor(), p.words());
     let row = if words.is_multiple_of(WHOLE) { WHOLE } else { 1 };
     cx.of("update", |cx| {
         let (code, units) = (Arc::clone(code), words / row);

@@ -64,7 +64,7 @@ pub trait Split: Send + Sync {
     fn update(&self, model: &Model, rule: Rule, form: Form) -> Program {
         let mut cx = Recorder::new(ALONE, form);
         let all = Place::UPDATED.map(|place| model.params.all(place));
-        update(&mut cx, &rule, all);
+        update(&mut cx, &rule, 0, all);
         cx.finish()
     }
 }

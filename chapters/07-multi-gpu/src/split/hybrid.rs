@@ -4,25 +4,26 @@
 use super::{
     data_parallel,
     group::lock,
-    job::{Batch, Job},
+    job::{Batch, Shared},
     overlap::{self, CommThread},
-    pipeline::{Clock, Pace, Seat, Stage},
+    pipeline::{Clock, Pace, Seat, Stage, portion, tied},
     ranks::{Peers, original},
     schedule::{Schedule, Slot, order},
     stage::{Extents, Of, moved, stage},
     tensor::places,
     zero::{Level, Memory, Shard},
 };
-use crate::{Communicator, Error, Rank, Result, part_of};
+use crate::{Communicator, Error, Rank, Result};
 use engine::{
     backend::Form,
     cpu::{Cpu, Loaded},
     model::Model,
-    params::Params,
+    params::{Params, WHOLE},
     program::{Numbers, Program},
     record::{Pass, Recorder},
     rule::Rule,
     step::{self, Step},
+    sums::dot,
     tensor::{Place, Tensor},
 };
 use std::{
@@ -133,6 +134,10 @@ pub struct Settings {
     pub pace: Pace,
     /// When time began, for all ranks.
     pub since: Instant,
+    /// Threads of a rank.
+    pub threads: usize,
+    /// What its products read.
+    pub numbers: Numbers,
 }
 
 impl Settings {
@@ -140,7 +145,7 @@ impl Settings {
     pub fn of(grid: Grid) -> Self {
         let order = (Schedule::Gpipe, 1);
         let (sums, pace, since) = (Sums::AtEnd, Pace::default(), Instant::now());
-        Self { grid, order, sums, pace, since }
+        Self { grid, order, sums, pace, since, threads: 1, numbers: Numbers::F32 }
     }
 
     /// With something else done to gradients.
@@ -166,12 +171,16 @@ impl Settings {
                 "a batch can't be cut into no micro-batches; take one at least".into(),
             ));
         }
-        let replicas = self.grid.data == ranks && self.order.1 == 1;
-        if self.sums != Sums::AtEnd && !replicas {
+        if self.sums != Sums::AtEnd && self.grid.data != ranks {
             return Err(Error::Config(format!(
-                "buckets and parts of gradients are for replicas of a whole network alone; take a grid of {ranks}×1×1 and \
-                 whole batches"
+                "buckets and parts of gradients are for replicas of a whole network alone; take a grid of {ranks}×1×1"
             )));
+        }
+        // A rank with fewer images may have fewer micro-batches, and each gathers parameters.
+        if self.sums == Sums::Cut(Level::Parameters) && self.order.1 > 1 {
+            return Err(Error::Config(
+                "replicas that keep a part of the parameters take whole batches; leave out the micro-batches".into(),
+            ));
         }
         Ok(())
     }
@@ -190,6 +199,8 @@ struct Part {
     /// Where its numbers begin in the buffers of all stages.
     first: [usize; 2],
     ends: Ends,
+    /// What the other end of the pipeline has, too.
+    tied: Vec<(Rank, Tensor)>,
     replicas: usize,
     /// Whether its losses count: the parts of a product have the same.
     counts: bool,
@@ -215,6 +226,9 @@ impl step::Split for Part {
             Ends::Early(buckets) => overlap::sums(&mut cx, buckets),
             Ends::Cut(shard) => shard.pass(&mut cx),
         }
+        for (other, tensor) in &self.tied {
+            tied(&mut cx, *other, tensor.gradient());
+        }
         if self.replicas > 1 && !model.params.kept.is_empty() {
             let kept = model.params.all(Place::Kept);
             data_parallel::mean(&mut cx, kept, pass.rows);
@@ -234,13 +248,30 @@ impl step::Split for Part {
     }
 }
 
+/// A tensor of a rank.
+#[derive(Clone, Copy)]
+struct Piece {
+    mine: Tensor,
+    whole: Tensor,
+    /// What its cut side consists of.
+    pieces: [usize; 2],
+    /// Whether it is this rank's in a sum over all ranks: what several have is one's.
+    counts: bool,
+    /// Whether the other end of the pipeline has it, too.
+    tied: bool,
+}
+
 /// A rank in training.
 pub struct Member<C> {
-    job: Job,
     settings: Settings,
+    /// Numbers of an image, and classes.
+    ends: [usize; 2],
+    /// Images that stay together.
+    rows: usize,
     cell: Cell,
-    /// The network that is cut.
+    /// The network that is cut, and this rank's tensors.
     whole: Params,
+    pieces: Vec<Piece>,
     shard: Option<Shard>,
     clock: Arc<Clock>,
     comm: Arc<Mutex<C>>,
@@ -249,27 +280,35 @@ pub struct Member<C> {
 }
 
 impl<C: Communicator + 'static> Member<C> {
-    /// This rank before the first step, with one thread to compute.
+    /// This rank before the first step.
     ///
     /// # Errors
     /// [`Error::Config`] if the grid does not fit the ranks or the network, or there is no micro-batch.
-    pub fn new(job: &Job, settings: Settings, comm: C) -> Result<Self> {
+    pub fn new(job: &impl Shared, settings: Settings, comm: C) -> Result<Self> {
         let (rank, ranks, grid) = (comm.rank(), comm.size(), settings.grid);
         settings.check(ranks)?;
         let (cell, seat) = (grid.cell(rank), grid.seat(grid.cell(rank)));
-        let (mut whole, of) = (job.model()?.params, Of::new(cell.tensor, grid.tensor));
+        let of = Of::new(cell.tensor, grid.tensor);
+        let mut whole = job.cut(1, Of::new(0, 1))?.0.params;
         let (mut model, counts) = job.cut(grid.stages, of)?;
-        fill(&mut model.params, &whole, of);
+        let mut pieces = pieces(job, [&model.params, &whole], of);
+        fill(&mut model.params, &whole, &pieces, of);
         drop(whole.first_values()); // other parts are other ranks'
-        let extents = Extents::of(&model);
+        let extents = Extents::of(&model, job.rows());
         let at: usize = counts[..cell.stage].iter().sum();
         let next = at + counts[cell.stage];
         let mut model = stage(model, at..next, &extents);
+        let learned = extents.learned[at]..extents.learned[next];
+        pieces.retain(|piece| learned.contains(&piece.mine.start));
+        pieces.iter_mut().for_each(|piece| piece.mine.start -= learned.start);
+        let other = Cell { stage: grid.stages - 1 - cell.stage, ..cell };
+        let tied = pieces.iter().filter(|piece| piece.tied);
+        let tied = tied.map(|piece| (grid.rank(other), piece.mine)).collect();
 
         let comm = Arc::new(Mutex::new(comm));
         let (mut thread, mut shard) = (None, None);
         let ends = match settings.sums {
-            Sums::AtEnd => Ends::AtEnd(extents.learned[next] - extents.learned[at]),
+            Sums::AtEnd => Ends::AtEnd(learned.len()),
             Sums::Early(bytes) => {
                 thread = Some(CommThread::open(Arc::clone(&comm))?);
                 Ends::Early(overlap::buckets(&extents.layers(), bytes))
@@ -284,13 +323,14 @@ impl<C: Communicator + 'static> Member<C> {
             }
         };
         let groups = [grid.replicas(cell), seat.tensor.clone(), (0..ranks).map(Rank).collect()];
-        let cpu = Cpu::new(1).with_ranks(Peers { comm: Arc::clone(&comm), groups, thread });
-        let Settings { order: (schedule, micros), pace, since, .. } = settings;
+        let peers = Peers { comm: Arc::clone(&comm), groups, thread };
+        let Settings { order: (schedule, micros), pace, since, threads, .. } = settings;
         let done = Mutex::new((since, Vec::new()));
         let clock = Arc::new(Clock { stage: cell.stage, pace, since, done });
         let part = Part {
-            first: [extents.learned[at], extents.kept[at]],
+            first: [learned.start, extents.kept[at]],
             ends,
+            tied,
             replicas: grid.data,
             counts: cell.tensor == 0,
             stage: Stage {
@@ -298,12 +338,14 @@ impl<C: Communicator + 'static> Member<C> {
                 order: order(schedule, cell.stage, grid.stages, micros),
                 micros,
                 input: extents.shapes[at],
+                rows: job.rows(),
                 clock: Arc::clone(&clock),
             },
         };
-        let (seed, rule) = (job.seed as u32, job.rule.of_engine());
-        let step = Step::split(cpu, model, seed, rule, Box::new(part));
-        Ok(Self { job: job.clone(), settings, cell, whole, shard, clock, comm, step })
+        let (cpu, rule) = (Cpu::new(threads).with_ranks(peers), job.rule(&model.params));
+        let step = Step::split(cpu, model, job.seed(), rule, Box::new(part));
+        let (ends, rows) = (extents.ends(), job.rows());
+        Ok(Self { settings, ends, rows, cell, whole, pieces, shard, clock, comm, step })
     }
 
     /// One step on the batch of all ranks. Returns its mean loss.
@@ -311,38 +353,75 @@ impl<C: Communicator + 'static> Member<C> {
     /// # Errors
     /// [`Error::Backprop`] and [`Error::Config`] if network and batch do not fit, and the communicator's.
     pub fn step(&mut self, batch: &Batch) -> Result<f64> {
-        let pass = self.gradient(batch)?;
-        let loss = self.step.fetch(pass); // what runs later may change it
-        self.step.update(0.0); // the rule knows its rate
-        self.check()?;
-        Ok(f64::from(loss[0]))
+        batch.fits(self.ends)?;
+        let loss = self.gradient(&batch.x, &batch.words())?;
+        self.update(0.0)?; // the rule knows its rate
+        Ok(loss)
     }
 
-    /// The gradient of a batch, of which this rank computes its part.
-    fn gradient(&mut self, batch: &Batch) -> Result<Pass> {
-        self.job.fits(batch)?;
+    /// The gradient of a batch, of which this rank computes its part: of so many images and a label for each. Returns the mean
+    /// loss of all.
+    ///
+    /// # Errors
+    /// The communicator's.
+    pub fn gradient(&mut self, images: &[f32], labels: &[u32]) -> Result<f64> {
         // ANCHOR: step
-        let (data, replicas) = (Rank(self.cell.data), self.settings.grid.data);
-        let part = part_of(batch.len(), data, replicas);
-        let mut mine = batch.part(part.clone())?;
-        let mut share = 1.0 / batch.len() as f32;
+        let (data, replicas) = (self.cell.data, self.settings.grid.data);
+        let all = labels.len();
+        let mut mine = portion(all, self.rows, data, replicas);
+        let (first, mut share) = (mine.start, 1.0 / all as f32);
         if mine.is_empty() {
             // More ranks than images: the others wait for this one, too.
-            (mine, share) = (batch.part(0..1)?, 0.0);
+            (mine, share) = (0..self.rows, 0.0);
         }
-        if self.cell.stage > 0 {
-            mine.x.clear(); // they are the first stage's
-        }
-        let rows = mine.len();
-        self.step.fill(rows, &mine.x, &mine.words());
+        // The images are the first stage's.
+        let numbers = if self.cell.stage > 0 { 0 } else { images.len() / all };
+        let images = &images[mine.start * numbers..mine.end * numbers];
+        self.step.fill(mine.len(), images, &labels[mine.clone()]);
         self.clock.done().1.clear();
-        let numbers = Numbers::F32;
+        let (rows, numbers) = (mine.len(), self.settings.numbers);
         let pass = Pass { rows, training: true, numbers, adds: false };
-        self.step.part(pass, part.start, share);
+        self.step.part(pass, first, share);
         // ANCHOR_END: step
         self.step.skip(1); // the batch has one mask, whoever has its parts
         self.check()?;
-        Ok(pass)
+        Ok(f64::from(self.step.fetch(pass)[0]))
+    }
+
+    /// The length of the whole network's gradient.
+    ///
+    /// # Errors
+    /// The communicator's.
+    pub fn norm(&mut self) -> Result<f64> {
+        let of_all = match &self.shard {
+            Some(shard) => self.squares(shard.parts(Place::Gradient)),
+            None if self.settings.grid.data == self.settings.grid.ranks() => {
+                return Ok(self.step.norm()); // each has all of it
+            }
+            None if self.cell.data > 0 => 0.0,
+            None => {
+                let own = self.pieces.iter().filter(|piece| piece.counts);
+                self.squares(own.map(|piece| piece.mine.gradient()))
+            }
+        };
+        let mut sum = [of_all as f32];
+        lock(&self.comm).all_reduce(&mut sum)?;
+        Ok(f64::from(sum[0]).sqrt())
+    }
+
+    /// The sum of the squares of some tensors.
+    fn squares(&self, tensors: impl Iterator<Item = Tensor>) -> f64 {
+        let rows = tensors.flat_map(|tensor| self.step.device.slice(tensor).chunks(WHOLE));
+        rows.map(|row| f64::from(lab::wide!(|| dot(row, row)))).sum()
+    }
+
+    /// Moves the parameters, at this rate if the rule has none of its own.
+    ///
+    /// # Errors
+    /// The communicator's.
+    pub fn update(&mut self, rate: f32) -> Result<()> {
+        self.step.update(rate);
+        self.check()
     }
 
     /// What other ranks have done to the last program.
@@ -366,10 +445,8 @@ impl<C: Communicator + 'static> Member<C> {
         }
         let of = Of::new(self.cell.tensor, self.settings.grid.tensor);
         let mut all = vec![0.0; self.whole.words()];
-        for (mine, whole) in pairs(params, &self.whole) {
-            if self.cell.tensor == 0 || mine.words() < whole.words() {
-                places(mine, whole, of).for_each(|(from, to)| all[to] = own[from]);
-            }
+        for Piece { mine, whole, pieces, .. } in self.pieces.iter().filter(|piece| piece.counts) {
+            places(*mine, *whole, *pieces, of).for_each(|(from, to)| all[to] = own[from]);
         }
         lock(&self.comm).all_reduce(&mut all)?;
         Ok(super::job::values(&self.whole, &all))
@@ -402,18 +479,27 @@ impl<C: Communicator + 'static> Member<C> {
 }
 
 /// The tensors of a rank's part, each with the whole one.
-fn pairs<'a>(part: &'a Params, whole: &'a Params) -> impl Iterator<Item = (Tensor, Tensor)> + 'a {
-    part.tensors.iter().filter(|named| named.tensor.place == Place::Params).filter_map(|mine| {
-        let whole = whole.tensors.iter().find(|named| named.name == mine.name)?;
-        Some((mine.tensor, whole.tensor))
-    })
+fn pieces(job: &impl Shared, [part, whole]: [&Params; 2], of: Of) -> Vec<Piece> {
+    let mut all: Vec<Piece> = Vec::new();
+    for mine in part.tensors.iter().filter(|named| named.tensor.place == Place::Params) {
+        let Some(whole) = whole.tensors.iter().find(|named| named.name == mine.name) else {
+            continue;
+        };
+        let (name, mine, whole) = (&mine.name, mine.tensor, whole.tensor);
+        let side = if mine.cols < whole.cols { whole.cols } else { whole.rows };
+        let mut twin = all.iter_mut().find(|piece| piece.whole == whole);
+        twin.iter_mut().for_each(|piece| piece.tied = true);
+        let (tied, is_cut) = (twin.is_some(), mine.words() < whole.words());
+        let counts = !tied && (is_cut || of.at == 0);
+        all.push(Piece { mine, whole, pieces: job.pieces(name, side), counts, tied });
+    }
+    all
 }
 
 /// Gives a part the first values of the whole.
-fn fill(part: &mut Params, whole: &Params, of: Of) {
-    let mut values = std::mem::take(&mut part.values);
-    for (mine, own) in pairs(part, whole) {
-        places(mine, own, of).for_each(|(to, from)| values[to] = whole.values[from]);
+fn fill(part: &mut Params, whole: &Params, all: &[Piece], of: Of) {
+    for Piece { mine, whole: own, pieces, .. } in all {
+        let places = places(*mine, *own, *pieces, of);
+        places.for_each(|(to, from)| part.values[to] = whole.values[from]);
     }
-    part.values = values;
 }

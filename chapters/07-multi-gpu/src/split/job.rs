@@ -55,6 +55,36 @@ impl Rule {
     }
 }
 
+/// What ranks can train together: a model that can be cut, and the rule by which its parameters move.
+pub trait Shared {
+    /// A rank's part of the products of so many stages, as one list of operations, and how many of them each stage has. What
+    /// the first and the last of several stages both have stands among the parameters twice, by one name. A model that is not
+    /// cut has its first values.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the sizes are no network, or can't be cut like this.
+    fn cut(&self, stages: usize, of: Of) -> Result<(Model, Vec<usize>)>;
+
+    /// The rule for a rank's parameters.
+    fn rule(&self, params: &Params) -> rule::Rule;
+
+    /// Of dropout's masks.
+    fn seed(&self) -> u32 {
+        0
+    }
+
+    /// Rows of a batch that stay together: one for an image, all of its tokens for a text.
+    fn rows(&self) -> usize {
+        1
+    }
+
+    /// What a side of so many rows or columns consists of, where a tensor is cut: matrices side by side, and equal pieces of
+    /// each, of which a rank has some.
+    fn pieces(&self, _tensor: &str, side: usize) -> [usize; 2] {
+        [1, side]
+    }
+}
+
 /// What is trained.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Network {
@@ -90,11 +120,17 @@ impl Job {
         Ok(self.cut(1, Of::new(0, 1))?.0)
     }
 
-    /// A rank's part of the products of so many stages, as one list of operations, and how many of them each stage has.
-    ///
-    /// # Errors
-    /// [`Error::Config`] if the sizes are no network, or can't be cut like this.
-    pub fn cut(&self, stages: usize, of: Of) -> Result<(Model, Vec<usize>)> {
+    /// Numbers of an image, and classes.
+    fn ends(&self) -> [usize; 2] {
+        match &self.network {
+            Network::Dense(sizes) => [sizes[0], sizes[sizes.len() - 1]],
+            _ => [784, 10],
+        }
+    }
+}
+
+impl Shared for Job {
+    fn cut(&self, stages: usize, of: Of) -> Result<(Model, Vec<usize>)> {
         let model = match &self.network {
             Network::Dense(sizes) => return tensor::dense(sizes, self.seed, stages, of),
             Network::Transformer => tensor::transformer(self.seed, of)?,
@@ -113,30 +149,12 @@ impl Job {
         Ok((model, counts))
     }
 
-    /// Numbers of an image, and classes.
-    fn ends(&self) -> [usize; 2] {
-        match &self.network {
-            Network::Dense(sizes) => [sizes[0], sizes[sizes.len() - 1]],
-            _ => [784, 10],
-        }
+    fn rule(&self, _: &Params) -> rule::Rule {
+        self.rule.of_engine()
     }
 
-    /// Fails for what is no batch of this network.
-    ///
-    /// # Errors
-    /// [`Error::Backprop`] if it is empty, [`Error::Config`] otherwise.
-    pub fn fits(&self, batch: &Batch) -> Result<()> {
-        not_empty(batch)?;
-        let ([inputs, classes], rows) = (self.ends(), batch.len());
-        if batch.x.len() != rows * inputs || batch.labels.iter().any(|l| usize::from(*l) >= classes)
-        {
-            return Err(Error::Config(format!(
-                "{} numbers and {rows} labels are no batch of this network; give {inputs} numbers and a label below {classes} \
-                 for each image",
-                batch.x.len()
-            )));
-        }
-        Ok(())
+    fn seed(&self) -> u32 {
+        self.seed as u32
     }
 }
 
@@ -177,6 +195,23 @@ impl Batch {
         Ok(Self { x, labels: self.labels[rows].to_vec() })
     }
 
+    /// Fails for what is no batch of a network with so many inputs and classes.
+    ///
+    /// # Errors
+    /// [`Error::Backprop`] if it is empty, [`Error::Config`] otherwise.
+    pub fn fits(&self, [inputs, classes]: [usize; 2]) -> Result<()> {
+        not_empty(self)?;
+        let rows = self.len();
+        if self.x.len() != rows * inputs || self.labels.iter().any(|l| usize::from(*l) >= classes) {
+            return Err(Error::Config(format!(
+                "{} numbers and {rows} labels are no batch of this network; give {inputs} numbers and a label below {classes} \
+                 for each image",
+                self.x.len()
+            )));
+        }
+        Ok(())
+    }
+
     /// Its labels as the engine reads them.
     pub fn words(&self) -> Vec<u32> {
         self.labels.iter().copied().map(u32::from).collect()
@@ -200,7 +235,7 @@ pub fn one_device(job: &Job, batches: &[Batch]) -> Result<Trained> {
     let mut step = Step::on(Cpu::new(1), job.model()?, job.seed as u32, job.rule.of_engine());
     let mut losses = Vec::new();
     for batch in batches {
-        job.fits(batch)?;
+        batch.fits(job.ends())?;
         let rows = batch.len();
         step.fill(rows, &batch.x, &batch.words());
         step.gradient(rows, Numbers::F32);

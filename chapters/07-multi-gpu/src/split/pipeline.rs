@@ -15,6 +15,7 @@ use engine::{
 };
 use std::{
     collections::BTreeMap,
+    ops::Range,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -96,6 +97,8 @@ pub struct Stage {
     pub micros: usize,
     /// Rows and columns of what it takes for an image.
     pub input: [usize; 2],
+    /// Images that stay together.
+    pub rows: usize,
     /// Looks on.
     pub clock: Arc<Clock>,
 }
@@ -110,7 +113,7 @@ impl Stage {
         let (mut waiting, mut out) = (Waiting::new(), None);
         // ANCHOR: record
         for work in &self.order {
-            let part = part_of(rows, Rank(work.micro), self.micros);
+            let part = portion(rows, self.rows, work.micro, self.micros);
             if part.is_empty() {
                 continue; // more micro-batches than images
             }
@@ -182,6 +185,28 @@ impl Stage {
         cx.rows(END, 1, [], [], move |_, [], []| clock.ends(work));
     }
 }
+
+/// Part number `at` of so many of a batch's images, of which so many stay together.
+pub fn portion(images: usize, rows: usize, at: usize, parts: usize) -> Range<usize> {
+    let part = part_of(images / rows, Rank(at), parts);
+    part.start * rows..part.end * rows
+}
+
+/// The first and the last stage have the same parameters: each adds what
+/// the other has found of their gradient.
+// ANCHOR: tied
+pub fn tied(cx: &mut Recorder, other: Rank, gradient: Tensor) {
+    let (other, got) = (Some(other.0), cx.like(gradient));
+    cx.of("neighbours", |cx| {
+        let what = What::Message { to: other, from: other };
+        cx.collective(what, ALL, Some(gradient), Some(got));
+        let (reads, writes) = ([got.by_rows()], [gradient.by_rows()]);
+        cx.rows("add", gradient.rows, reads, writes, |_, [got], [sum]| {
+            sum.iter_mut().zip(got).for_each(|(sum, got)| *sum += got);
+        });
+    });
+}
+// ANCHOR_END: tied
 
 /// The call with which a piece of work ends.
 const END: &str = "end";

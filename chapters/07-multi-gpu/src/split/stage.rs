@@ -51,25 +51,29 @@ pub struct Extents {
 }
 
 impl Extents {
-    /// Asks the operations: each is recorded once, for one image.
-    pub fn of(model: &Model) -> Self {
-        let pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
+    /// Asks the operations: each is recorded once, for `rows` that stay together.
+    pub fn of(model: &Model, rows: usize) -> Self {
+        let pass = Pass { rows, training: true, numbers: Numbers::F32, adds: false };
         let mut cx = Recorder::new(pass, Form::CPU);
         cx.at_once = true;
-        let mut x = Tensor::new(Place::Input, 0, 1, model.inputs);
+        let mut x = Tensor::new(Place::Input, 0, rows, model.inputs);
         let (mut starts, mut shapes) = (Vec::new(), vec![[1, model.inputs]]);
+        let mut known = [0; 2];
         for op in &model.ops {
             let before = cx.program.calls.len();
             x = op.record(&mut cx, x).0;
-            shapes.push([x.rows, x.cols]);
+            shapes.push([x.rows / rows, x.cols]);
             let calls = &mut cx.program.calls[before..];
             let tensors: Vec<Tensor> =
                 calls.iter_mut().flat_map(|call| call.tensors_mut()).map(|t| *t).collect();
-            let start = |place| {
-                let own = tensors.iter().filter(|tensor| tensor.place == place);
-                own.map(|tensor| tensor.start).min()
-            };
-            starts.push([Place::Params, Place::Kept].map(start));
+            // What an operation before has, too, is that one's.
+            starts.push([Place::Params, Place::Kept].map(|place| {
+                let known = &mut known[usize::from(place == Place::Kept)];
+                let own = tensors.iter().filter(|t| t.place == place && t.start >= *known);
+                let first = own.clone().map(|tensor| tensor.start).min();
+                *known = own.map(|t| t.start + t.words()).max().unwrap_or(*known);
+                first
+            }));
         }
         let end = |place| {
             let own = model.params.tensors.iter().map(|named| named.tensor);
@@ -86,6 +90,12 @@ impl Extents {
             all
         });
         Self { learned, kept, shapes }
+    }
+
+    /// Numbers of an image, and of its scores.
+    pub fn ends(&self) -> [usize; 2] {
+        let of = |shape: Option<&[usize; 2]>| shape.map_or(0, |[rows, cols]| rows * cols);
+        [self.shapes.first(), self.shapes.last()].map(of)
     }
 
     /// Where all parameters end.

@@ -74,7 +74,7 @@ fn pair(
 // ANCHOR_END: pair
 
 /// Operations one after the other, as one that no cut goes through.
-struct Block(Vec<Box<dyn Op>>);
+pub struct Block(pub Vec<Box<dyn Op>>);
 
 impl Op for Block {
     fn name(&self) -> &'static str {
@@ -184,14 +184,24 @@ pub fn transformer(seed: u64, of: Of) -> Result<Model> {
 }
 
 /// Where the numbers of a rank's tensor lie in the whole one's place: pairs of positions. It has all rows and columns, or the
-/// rank's part of one of them.
-pub fn places(mine: Tensor, whole: Tensor, of: Of) -> impl Iterator<Item = (usize, usize)> {
-    let window = |mine, whole| {
-        if mine == whole { 0 } else { part_of(whole, Rank(of.at), of.count).start }
+/// rank's part of one of them: of so many matrices that stand there side by side, each of so many pieces.
+pub fn places(
+    mine: Tensor,
+    whole: Tensor,
+    [matrices, pieces]: [usize; 2],
+    of: Of,
+) -> impl Iterator<Item = (usize, usize)> {
+    let place = move |at, mine, whole| {
+        if mine == whole {
+            return at;
+        }
+        let (own, each) = (mine / matrices, whole / matrices);
+        let first = part_of(pieces, Rank(of.at), of.count).start * (each / pieces);
+        at / own * each + first + at % own
     };
-    let (row, col) = (window(mine.rows, whole.rows), window(mine.cols, whole.cols));
     (0..mine.words()).map(move |at| {
-        let (row, col) = (row + at / mine.cols, col + at % mine.cols);
+        let row = place(at / mine.cols, mine.rows, whole.rows);
+        let col = place(at % mine.cols, mine.cols, whole.cols);
         (mine.start + at, whole.start + row * whole.cols + col)
     })
 }

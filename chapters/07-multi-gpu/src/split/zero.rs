@@ -91,6 +91,11 @@ impl Shard {
         part_of(self.buckets[bucket].len(), self.rank, self.ranks)
     }
 
+    /// What it knows of a buffer that all ranks' parts make up.
+    pub fn parts(&self, place: Place) -> impl Iterator<Item = Tensor> {
+        (0..self.buckets.len()).map(move |bucket| self.own(place, bucket))
+    }
+
     /// Where its part of a bucket lies in one of its buffers: among its own parts, or in the bucket, which is whole.
     fn own(&self, place: Place, bucket: usize) -> Tensor {
         let (part, whole) = (self.part(bucket), self.buckets[bucket].start);
@@ -213,7 +218,8 @@ impl Shard {
     pub fn update(&self, rule: &Rule, form: Form) -> Program {
         let mut cx = Recorder::new(ALONE, form);
         for (at, bucket) in self.buckets.iter().enumerate() {
-            update(&mut cx, rule, Place::UPDATED.map(|place| self.own(place, at)));
+            let first = bucket.start + self.part(at).start;
+            update(&mut cx, rule, first, Place::UPDATED.map(|place| self.own(place, at)));
             if !self.is_cut(Place::Params) {
                 let all = Tensor::new(Place::Params, bucket.start, 1, bucket.len());
                 cx.collective(What::Gather, DATA, None, Some(all));

@@ -1,12 +1,17 @@
 //! The ways to split a training by name, and a run of one of them on threads.
 
-use super::{data::Data, pipeline::Pipeline, split::Split, tensor::Tensor, zero::Zero};
-use crate::{Error, Model, Result, count::Bytes, train::Settings};
+use super::rank::Rank;
+use crate::{
+    Error, Model, Result,
+    count::Bytes,
+    train::{Settings, Step},
+    transformer::sequences,
+};
 use multi_gpu::{
-    Communicator, Rank,
+    Communicator as _,
     comm::counting::{Counting, Traffic},
     cores::keep_to_core,
-    split::schedule::Schedule,
+    split::{equality::Strategy, hybrid, schedule::Schedule, zero::Level},
     threads,
 };
 use std::time::Instant;
@@ -29,25 +34,25 @@ lab::named! {
 pub const MICROS: usize = 8;
 
 impl How {
-    /// A rank at the beginning, with one thread of its own.
-    ///
-    /// # Errors
-    /// [`Error::Config`] if the model can't be split over so many; as [`crate::train::Trainer::new`].
-    pub fn start(
-        self,
-        model: &Model,
-        settings: Settings,
-        stream: &[u32],
-        of: (Rank, usize),
-    ) -> Result<Box<dyn Split>> {
-        let schedule = (Schedule::OneForwardOneBackward, MICROS);
-        Ok(match self {
-            Self::Data => Box::new(Data::new(model, settings, stream, of, 1)?),
-            Self::Zero => Box::new(Zero::new(model.clone(), settings, stream, of)?),
-            Self::Tensor => Box::new(Tensor::new(model, settings, stream, of)?),
-            Self::Pipeline => Box::new(Pipeline::new(model, settings, stream, of, schedule)?),
-        })
+    /// The settings of chapter 7's engine that it is, for so many ranks.
+    // ANCHOR: settings
+    pub fn split(self, settings: &Settings, ranks: usize) -> hybrid::Settings {
+        let Settings { batch, length, .. } = *settings;
+        let order = Schedule::OneForwardOneBackward;
+        // Pieces that stay in a cache.
+        let pieces = |batch: usize| batch.div_ceil(sequences(length)).max(1);
+        let (way, micros) = match self {
+            Self::Data => (Strategy::Data, pieces(batch.div_ceil(ranks))),
+            Self::Zero => {
+                let way = Strategy::Zero(Level::Optimizer);
+                (way, pieces(batch.div_ceil(ranks)))
+            }
+            Self::Tensor => (Strategy::Tensor, pieces(batch)),
+            Self::Pipeline => (Strategy::Layers, MICROS.min(batch)),
+        };
+        way.settings(ranks).in_order(order, micros)
     }
+    // ANCHOR_END: settings
 }
 
 /// What a run came to.
@@ -68,7 +73,7 @@ pub struct Ran {
 /// Takes `steps` steps on `ranks` threads, each on a core of its own as far as there are cores.
 ///
 /// # Errors
-/// As [`How::start`] and [`Split::step`].
+/// As [`Rank::new`] and [`Rank::step`].
 pub fn train(
     how: How,
     model: &Model,
@@ -79,18 +84,32 @@ pub fn train(
     if ranks == 0 {
         return Err(Error::Config("a run needs at least one rank".to_owned()));
     }
-    let all = threads::run(ranks, |comm| {
-        use multi_gpu::PointToPoint as _;
+    let split = how.split(&settings, ranks);
+    run(split, model, settings, stream, steps)
+}
+
+/// [`train`], split in any of chapter 7's ways.
+///
+/// # Errors
+/// As [`train`].
+pub fn run(
+    split: hybrid::Settings,
+    model: &Model,
+    settings: Settings,
+    stream: &[u32],
+    steps: u64,
+) -> Result<Ran> {
+    let all = threads::run(split.grid.ranks(), |comm| {
         keep_to_core(comm.rank());
-        let mut comm = Counting::new(comm);
-        let mut rank = how.start(model, settings, stream, (comm.rank(), ranks))?;
+        let mut rank = Rank::new(model, split, settings, stream, Counting::new(comm))?;
         let (mut losses, mut seconds, mut sent) = (Vec::new(), Vec::new(), Traffic::default());
         for _ in 0..steps {
-            comm.barrier()?;
-            let (begun, before) = (Instant::now(), comm.traffic());
-            losses.push(rank.step(stream, &mut comm)?.loss);
+            rank.member.comm().barrier()?;
+            let (begun, before) = (Instant::now(), rank.member.comm().traffic());
+            let Step { loss, .. } = rank.step(stream)?;
+            losses.push(loss);
             seconds.push(begun.elapsed().as_secs_f64());
-            let after = comm.traffic();
+            let after = rank.member.comm().traffic();
             sent = Traffic {
                 sent: after.sent - before.sent,
                 received: after.received - before.received,
@@ -98,8 +117,7 @@ pub fn train(
                 bytes_received: after.bytes_received - before.bytes_received,
             };
         }
-        let bytes = rank.bytes();
-        Ok((losses, rank.parameters(&mut comm)?, sent, bytes, seconds))
+        Ok((losses, rank.member.parameters()?, sent, rank.bytes(), seconds))
     })?;
     let losses = all[0].0.clone();
     let slowest = |step: usize| all.iter().map(|rank| rank.4[step]).fold(0.0, f64::max);

@@ -7,7 +7,10 @@
 
 use crate::{Config, Layout};
 use backprop::adam::Adam;
-use engine::rule::{Kernel, Rule, Update};
+use engine::{
+    params::{Named, Params},
+    rule::{Kernel, Rule, Update},
+};
 use lab::vectors::wide;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -53,10 +56,15 @@ impl Moments {
     }
 }
 
-/// The tensors, and whether each shrinks.
-pub fn tensors(layout: &Layout, config: &Config) -> Vec<(Range<usize>, bool)> {
-    let all = layout.tensors(config).into_iter();
-    all.map(|(_, range, shape)| (range, shape.len() == 2)).collect()
+/// Where the tensors of a model, or of a part of it, lie in the engine's buffer, and whether each shrinks.
+pub fn tensors(params: &Params, config: &Config) -> Vec<(Range<usize>, bool)> {
+    let all = Layout::new(config).tensors(config);
+    let shrinks =
+        |name: &str| all.iter().any(|(other, _, shape)| other == name && shape.len() == 2);
+    let tensor = |Named { name, tensor, .. }: &Named| {
+        (tensor.start..tensor.start + tensor.words(), shrinks(name))
+    };
+    params.tensors.iter().map(tensor).collect()
 }
 
 /// What a step multiplies with: it depends on the number of the step alone.

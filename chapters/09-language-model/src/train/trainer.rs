@@ -51,7 +51,7 @@ impl Trainer {
 }
 
 /// Refuses what does not fit together.
-fn check(model: &Model, settings: &Settings, stream: &[u32]) -> Result<()> {
+pub(crate) fn check(model: &Model, settings: &Settings, stream: &[u32]) -> Result<()> {
     settings.check()?;
     model.config.check_tokens(stream)?;
     if stream.len() <= settings.length {
@@ -107,12 +107,7 @@ impl<B: Backend> Trainer<B> {
 
     /// Goes on behind so many steps, with these parameters and means.
     pub fn restore(&mut self, step: u64, parameters: &[f32], moments: &Moments) {
-        let engine = &mut self.transformer.step;
-        let places = [Place::Params, Place::Mean, Place::Square];
-        for (place, values) in places.into_iter().zip([parameters, &moments.m, &moments.v]) {
-            engine.from_file(place, values);
-        }
-        engine.set_updates(step as u32);
+        restore(&mut self.transformer.step, step, parameters, moments);
         self.step = step;
     }
 
@@ -140,6 +135,20 @@ impl<B: Backend> Trainer<B> {
         Ok(step)
     }
     // ANCHOR_END: step
+}
+
+/// Puts parameters and means back, behind so many updates.
+pub(crate) fn restore<B: Backend>(
+    engine: &mut engine::step::Step<B>,
+    updates: u64,
+    parameters: &[f32],
+    moments: &Moments,
+) {
+    let places = [Place::Params, Place::Mean, Place::Square];
+    for (place, values) in places.into_iter().zip([parameters, &moments.m, &moments.v]) {
+        engine.from_file(place, values);
+    }
+    engine.set_updates(updates as u32);
 }
 
 /// The step after `taken` ones, whose batch had this loss and whose gradient this norm, and what the gradient is multiplied

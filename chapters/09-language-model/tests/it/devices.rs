@@ -1,23 +1,24 @@
 //! A training that is split over ranks against one device.
 
-mod cut;
-mod zero;
-
 use backprop::check::error_f32;
 use lab::random::SplitMix64;
 use language_model::{
     Config, Model,
     count::Bytes,
-    devices::{How, Replicas, how},
+    devices::{
+        How, Replicas,
+        how::{self, Ran},
+    },
     train::{Backend as _, Settings, Trainer},
 };
+use multi_gpu::split::{equality::Strategy, hybrid::Grid, schedule::Schedule, zero::Level};
 
 /// Three heads, five hidden units and three layers: nothing that two divides.
 const ODD: Config =
     Config { vocabulary: 11, context: 9, width: 12, heads: 3, layers: 3, hidden: 5 };
 /// What four divides.
 const EVEN: Config =
-    Config { vocabulary: 64, context: 16, width: 32, heads: 4, layers: 4, hidden: 24 };
+    Config { vocabulary: 64, context: 16, width: 64, heads: 4, layers: 4, hidden: 32 };
 const STEPS: u64 = 4;
 
 /// A model whose parameters are far from their quiet beginnings.
@@ -48,28 +49,66 @@ fn alone(config: Config, batch: usize) -> (Vec<f64>, Trainer) {
     (losses, trainer)
 }
 
+/// What ranks came to against what one device did.
+#[track_caller]
+fn equal(name: &str, ran: &Ran, (losses, trainer): &(Vec<f64>, Trainer)) {
+    assert_eq!(ran.losses.len(), losses.len());
+    for (found, wanted) in ran.losses.iter().zip(losses) {
+        assert!((found / wanted - 1.0).abs() < 1e-5, "{name}: {found} {wanted}");
+    }
+    let wanted = &trainer.model().parameters;
+    for found in &ran.parameters {
+        assert_eq!(*found, ran.parameters[0], "{name}: the ranks differ");
+        let off = error_f32(found, wanted);
+        assert!(off < 1e-5, "{name}: {off}");
+    }
+    // Far less than what the steps have moved.
+    let moved = error_f32(&model(trainer.config).parameters, wanted);
+    assert!(error_f32(&ran.parameters[0], wanted) < 1e-2 * moved, "{name}: {moved}");
+}
+
 #[test]
 fn every_split_is_equal_to_one_device() {
     for (config, batch, most) in [(ODD, 5, 3), (EVEN, 8, 4), (ODD, 1, 2)] {
-        let (losses, trainer) = alone(config, batch);
+        let (one, settings, stream) =
+            (alone(config, batch), settings(&config, batch), stream(&config));
         for (how, ranks) in How::ALL.into_iter().flat_map(|how| (1..=most).map(move |n| (how, n))) {
-            let (start, settings, stream) =
-                (model(config), settings(&config, batch), stream(&config));
-            let ran = how::train(how, &start, settings, &stream, (ranks, STEPS)).unwrap();
-            let name = format!("{} over {ranks}, {batch} sequences", how.name());
-            for (found, wanted) in ran.losses.iter().zip(&losses) {
-                assert!((found / wanted - 1.0).abs() < 1e-5, "{name}: {found} {wanted}");
-            }
-            let wanted = &trainer.model().parameters;
-            for found in &ran.parameters {
-                assert_eq!(*found, ran.parameters[0], "{name}: the ranks differ");
-                let off = error_f32(found, wanted);
-                assert!(off < 1e-5, "{name}: {off}");
-            }
-            // Far less than what the steps have moved.
-            let moved = error_f32(&start.parameters, wanted);
-            assert!(error_f32(&ran.parameters[0], wanted) < 1e-2 * moved, "{name}: {moved}");
+            let ran = how::train(how, &model(config), settings, &stream, (ranks, STEPS)).unwrap();
+            equal(&format!("{} over {ranks}, {batch} sequences", how.name()), &ran, &one);
         }
+    }
+}
+
+#[test]
+fn every_setting_of_the_engine_is_equal_to_one_device() {
+    let grid = |data, stages, tensor| Strategy::Hybrid(Grid { data, stages, tensor }, 2);
+    let ways = [grid(2, 3, 1), grid(1, 2, 3), grid(2, 1, 2), grid(2, 2, 2), Strategy::Overlap(999)];
+    let ways = ways.into_iter().chain(Level::ALL.map(Strategy::Zero));
+    let (one, settings, stream) = (alone(ODD, 5), settings(&ODD, 5), stream(&ODD));
+    for way in ways {
+        let ranks = if let Strategy::Hybrid(grid, _) = way { grid.ranks() } else { 3 };
+        let split = way.settings(ranks);
+        let run = |split| how::run(split, &model(ODD), settings, &stream, STEPS);
+        equal(&way.name(), &run(split).unwrap(), &one);
+        // In micro-batches, of which ranks have one or two.
+        let cut = run(split.in_order(Schedule::OneForwardOneBackward, 2));
+        match way {
+            Strategy::Zero(Level::Parameters) => {
+                assert!(cut.unwrap_err().to_string().contains("whole batches"));
+            }
+            _ => equal(&way.name(), &cut.unwrap(), &one),
+        }
+    }
+}
+
+#[test]
+fn the_ranks_parts_are_the_model_and_each_number_counts_once() {
+    let (settings, stream, model) = (settings(&ODD, 5), stream(&ODD), model(ODD));
+    for (stages, tensor) in [(1, 1), (2, 1), (3, 1), (1, 2), (1, 3), (2, 2), (3, 3)] {
+        let grid = Grid { data: 2, stages, tensor };
+        let split = Strategy::Hybrid(grid, 1).settings(grid.ranks());
+        let ran = how::run(split, &model, settings, &stream, 0).unwrap();
+        assert!(ran.parameters.iter().all(|own| *own == model.parameters), "{grid:?}");
     }
 }
 
@@ -105,7 +144,7 @@ fn replicas_take_a_trainers_place_and_hand_back() {
 
 #[test]
 fn what_is_sent_and_held_is_what_the_formulas_say() {
-    // Four divides all parameters, with the loss one number more.
+    // Four divides all parameters; loss and norm are a few numbers more.
     let (batch, ranks) = (8, 4);
     let (stream, settings, start) = (stream(&EVEN), settings(&EVEN, batch), model(EVEN));
     let run = |how| how::train(how, &start, settings, &stream, (ranks, 1)).unwrap();
@@ -118,18 +157,19 @@ fn what_is_sent_and_held_is_what_the_formulas_say() {
     ] {
         for traffic in run(how).traffic {
             let off = traffic.bytes_sent.abs_diff(wanted);
-            assert!(off <= 16, "{}: {} {wanted}", how.name(), traffic.bytes_sent);
+            assert!(off <= 32, "{}: {} {wanted}", how.name(), traffic.bytes_sent);
         }
     }
     // A pipeline's ends: a pass of activations, and an all-reduce of the table between the two.
     let table = 4 * EVEN.vocabulary * EVEN.width;
     let sent: Vec<_> = run(How::Pipeline).traffic.iter().map(|t| t.bytes_sent).collect();
     for (sent, wanted) in sent.iter().zip([activations + table, 2 * activations]) {
-        assert!(sent.abs_diff(wanted) <= 16, "{sent} {wanted}");
+        assert!(sent.abs_diff(wanted) <= 32, "{sent} {wanted}");
     }
     let held = |how| -> Vec<Bytes> { run(how).bytes };
     let (data, zero) = (held(How::Data), held(How::Zero));
-    assert_eq!(data[0].moments, 2 * bytes as u64);
+    // A whole buffer is a multiple of 1024 numbers.
+    assert!(data[0].moments.abs_diff(2 * bytes as u64) < 2 * 4096);
     assert!(zero.iter().all(|rank| rank.moments == bytes as u64 / 2));
     for how in [How::Tensor, How::Pipeline] {
         let held = held(how);

@@ -1,5 +1,4 @@
 mod embedding;
-mod loss;
 mod rms_norm;
 mod rotary;
 mod swiglu;

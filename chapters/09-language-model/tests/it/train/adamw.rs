@@ -1,7 +1,7 @@
 use backprop::{adam, check::error};
 use lab::random::numbers;
-use language_model::train::adamw::{AdamW, Moments, tensors, update};
-use language_model::{Config, Layout};
+use language_model::train::adamw::{AdamW, Moments, inside, tensors, update};
+use language_model::{Config, transformer::operations};
 
 fn to64(x: &[f32]) -> Vec<f64> {
     x.iter().map(|x| f64::from(*x)).collect()
@@ -33,13 +33,23 @@ fn equals_the_paper_in_f64() {
 #[test]
 fn matrices_shrink_and_scales_do_not() {
     let config = Config { vocabulary: 5, context: 3, width: 4, heads: 2, layers: 1, hidden: 3 };
-    let layout = Layout::new(&config);
-    let tensors = tensors(&layout, &config);
-    let mut p = vec![1.0; layout.len];
-    let (mut moments, g) = (Moments::zeros(layout.len), vec![0.0; layout.len]);
+    let params = operations(&config, 1).params;
+    let tensors = tensors(&params, &config);
+    let len = params.words();
+    let mut p = vec![1.0; len];
+    let (mut moments, g) = (Moments::zeros(len), vec![0.0; len]);
     update(&AdamW::default(), (1, 0.5, 1.0), &mut p, moments.slices(), &g, &tensors);
-    assert!(p[layout.norm.clone()].iter().all(|p| *p == 1.0));
-    assert!(p[layout.blocks[0].norm2.clone()].iter().all(|p| *p == 1.0));
-    assert!(p[layout.embedding.clone()].iter().all(|p| *p == 0.95));
-    assert!(p[layout.blocks[0].down.clone()].iter().all(|p| *p == 0.95));
+    for (named, (range, _)) in params.tensors.iter().zip(tensors) {
+        let wanted = if named.name.contains("norm") { 1.0 } else { 0.95 };
+        assert!(p[range].iter().all(|p| *p == wanted), "{}", named.name);
+    }
+}
+
+#[test]
+fn a_part_has_its_pieces_of_the_tensors() {
+    let tensors = || vec![(0..4, true), (4..6, false), (6..12, true)];
+    assert_eq!(inside(&tensors(), &(0..12)), tensors());
+    assert_eq!(inside(&tensors(), &(3..8)), [(0..1, true), (1..3, false), (3..5, true)]);
+    assert_eq!(inside(&tensors(), &(7..9)), [(0..2, true)]);
+    assert_eq!(inside(&tensors(), &(12..12)), []);
 }
