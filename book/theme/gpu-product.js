@@ -523,7 +523,7 @@
 
   // ---- What the reader sees ------------------------------------------------------------------------
 
-  const { Widget } = globalThis.throughputWidgets;
+  const { Widget, escape } = globalThis.throughputWidgets;
 
   const STYLE = `
     :host { display: block; margin-block: 3.2rem; scroll-margin-block-start: 6rem; }
@@ -596,7 +596,6 @@
 
   const LABELS = { shared: 'shared tiles', tile2d: '2D register tiles', cpu: 'JavaScript, one core' };
   const label = (name) => LABELS[name] ?? name;
-  const escape = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
   const plainly = (x) => (Number.isFinite(x) ? x.toFixed(3).replace('-', '−') : 'nothing');
   const digits = (x) => (x >= 100 ? x.toFixed(0) : x >= 10 ? x.toFixed(1) : x >= 1 ? x.toFixed(2) : x.toPrecision(2));
   const rate = (operations, seconds) => {
@@ -659,7 +658,7 @@
       });
       press('.run', () => this.run());
       press('.sweep', () => this.sweep());
-      new ResizeObserver(() => this.plot()).observe(this.part('.curves'));
+      this.sized('.curves', () => this.plot());
     }
 
     /** Offers the ways to break a kernel; each runs at once. The one that was broken before is mended. */
