@@ -137,7 +137,7 @@ c[row * n + column] = sum`;
 
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Widget } = globalThis.throughputWidgets;
+  const { Widget, escape, select } = globalThis.throughputWidgets;
 
   const STYLE = `
     .desk { --bad: var(--blockquote-caution-color, #b3202c); }
@@ -156,13 +156,11 @@ c[row * n + column] = sum`;
     @media (max-width: 620px) { .both { grid-template-columns: minmax(0, 1fr); } pre { padding-inline: 0.8rem; font-size: 1.2rem; } }
   `;
 
-  const escape = (text) => text.replace(/[&<>]/g, (c) => `&#${c.charCodeAt(0)};`);
-
   class BreakKernel extends Widget {
     made() {
       this.fill(STYLE, `<slot></slot>
         <div class="desk">
-          <div class="controls"><label>Kernel <select class="kernel">${KERNELS.map(({ name }) => `<option>${name}</option>`).join('')}</select></label></div>
+          <div class="controls">${select('kernel', 'Kernel ', KERNELS.map(({ name }) => [name]))}</div>
           <div class="controls ways" role="group" aria-label="How the kernel is broken"></div>
           <div><p class="verdict" role="status" aria-live="polite"></p><p class="why"></p></div>
           <div class="both"><pre tabindex="0" aria-label="The kernel, for one thread"></pre>

@@ -69,7 +69,7 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Widget } = globalThis.throughputWidgets;
+  const { Widget, field, select } = globalThis.throughputWidgets;
 
   const FIELDS = [
     ['parameters', 'Weights (millions)', 1e6],
@@ -119,14 +119,11 @@
 
   class CardCalculator extends Widget {
     made() {
-      const field = ([name, label]) => `<label>${label}<input name="${name}" inputmode="decimal" autocomplete="off" aria-describedby="problem"></label>`;
       this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
-            <label>Job<select name="job">${DATA.jobs.map(({ reader }, at) => `<option value="${at}">${READERS[reader] ?? reader}</option>`).join('')}<option value="own">Your own numbers</option></select></label>
-            ${FIELDS.map(field).join('')}
-            ${field(['cards', 'Cards'])}
-            ${field(['electricity', 'US dollars for a kWh'])}
+            ${select('job', 'Job', [...DATA.jobs.map(({ reader }, at) => [at, READERS[reader] ?? reader]), ['own', 'Your own numbers']])}
+            ${[...FIELDS, ['cards', 'Cards'], ['electricity', 'US dollars for a kWh']].map(([name, label]) => field(name, label)).join('')}
           </div>
           <p id="problem" class="hint" role="status"></p>
           <div class="wide" tabindex="0" role="region" aria-label="Cards for this job"><table role="table">
@@ -134,22 +131,17 @@
             <thead role="rowgroup"><tr role="row">${['Card', ...COLUMNS].map((name) => `<th scope="col" role="columnheader">${name}</th>`).join('')}</tr></thead>
             <tbody role="rowgroup"></tbody></table></div>
         </div>`);
-      this.inputs = this.parts('input');
-      this.choice = this.part('select');
-      this.choice.addEventListener('change', () => { if (this.choice.value !== 'own') this.choose(Number(this.choice.value)); });
-      for (const input of this.inputs) {
-        input.addEventListener('input', () => {
-          if (FIELDS.some(([name]) => name === input.name)) this.choice.value = 'own';
-          this.show();
-        });
-      }
+      this.on('.ask', 'input', ({ target: { name, value } }) => {
+        if (name === 'job' && value !== 'own') this.choose(Number(value));
+        if (FIELDS.some(([one]) => one === name)) this.input('job').value = 'own';
+        this.show();
+      });
       this.input('electricity').value = DATA.electricity;
       const start = Math.max(DATA.jobs.findIndex(({ reader }) => reader === this.getAttribute('reader')), 0);
-      this.choice.value = String(start);
+      this.input('job').value = String(start);
       this.choose(start);
+      this.show();
     }
-
-    input(name) { return this.inputs.find((one) => one.name === name); }
 
     /** Puts a reader's job into the fields. */
     choose(at) {
@@ -157,49 +149,27 @@
       this.launches = job.launches;
       for (const [name, , scale] of FIELDS) this.input(name).value = Number((job[name] / scale).toPrecision(6));
       this.input('cards').value = cards;
-      this.show();
     }
 
     show() {
-      let wrong = '';
-      const number = (name, least) => {
-        const input = this.input(name);
-        const value = Number(input.value.trim().replace(',', '.'));
-        const bad = input.value.trim() === '' || !Number.isFinite(value) || value < least;
-        input.setAttribute('aria-invalid', String(bad));
-        if (bad) wrong = `${input.closest('label').firstChild.textContent}: a number ${least === 0 ? 'of 0 or more' : 'above 0'}, please.`;
-        return value;
-      };
-      const job = { launches: this.launches };
-      for (const [name, , scale] of FIELDS) job[name] = number(name, name === 'kept' ? 0 : Number.MIN_VALUE) * scale;
-      const cards = number('cards', 1);
-      if (!Number.isInteger(cards) && !wrong) wrong = 'Cards: a whole number, please.';
-      const electricity = number('electricity', 0);
-      this.part('#problem').textContent = wrong;
-      if (wrong) return;
+      const [above, whole] = [Number.MIN_VALUE, false];
+      const sizes = FIELDS.map(([name]) => [name, { least: name === 'kept' ? 0 : above, whole }]);
+      const found = this.numbers({ ...Object.fromEntries(sizes), cards: {}, electricity: { least: 0, whole } });
+      if (!found) return;
+      const { cards, electricity } = found;
+      const job = { launches: this.launches, ...Object.fromEntries(FIELDS.map(([name, , scale]) => [name, scale * found[name]])) };
       const lines = calculate(job, cards, electricity);
       const best = lines[0].cost ? lines[0] : null;
       this.part('caption').textContent = best
         ? `Cheapest: ${best.card.name}, ${range(best.hours)} hours for ${range(best.cost)} US dollars. Cloud prices of ${DATA.prices[0]} to ${DATA.prices[1]}.`
         : 'No card of the table can do it with so few of them.';
-      const rows = lines.map((one) => {
-        const row = document.createElement('tr');
-        row.role = 'row';
-        const cells = one.why ? [one.why, '', '', '', '']
-          : [range(one.hours), range(one.kwh), range(one.rent), one.card.price ? new Intl.NumberFormat('en').format(one.card.price * cards) : '–', range(one.breakEven)];
-        const name = document.createElement('th');
-        name.scope = 'row';
-        name.role = 'rowheader';
-        name.textContent = cards > 1 ? `${cards} × ${one.card.name}` : one.card.name;
-        row.append(name, ...cells.map((cell, at) => {
-          const place = Object.assign(document.createElement('td'), { role: 'cell', textContent: cell });
-          place.dataset.name = COLUMNS[at];
-          return place;
-        }));
-        row.classList.toggle('out', Boolean(one.why));
-        return row;
-      });
-      this.part('tbody').replaceChildren(...rows);
+      this.part('tbody').innerHTML = lines.map(({ card, why, hours, kwh, rent, breakEven: even }) => {
+        const cells = why ? [why, '', '', '', '']
+          : [range(hours), range(kwh), range(rent), card.price ? new Intl.NumberFormat('en').format(card.price * cards) : '–', range(even)];
+        const name = cards > 1 ? `${cards} × ${card.name}` : card.name;
+        return `<tr role="row" class="${why ? 'out' : ''}"><th scope="row" role="rowheader">${name}</th>${
+          cells.map((cell, at) => `<td role="cell" data-name="${COLUMNS[at]}">${cell}</td>`).join('')}</tr>`;
+      }).join('');
     }
   }
 

@@ -192,7 +192,7 @@
   const GRID = 80;
   const LEVELS = 9;
 
-  const { Player } = globalThis.throughputWidgets;
+  const { Player, select, superscript } = globalThis.throughputWidgets;
 
   const STYLE = `
     .desk { font-size: 0.94em; font-variant-numeric: tabular-nums; }
@@ -215,7 +215,7 @@
     p { margin: 0; } .says { font-weight: 600; min-height: 4.8rem; } .now { color: var(--muted); }
   `;
 
-  const power10 = (n) => `10${String(n).replace('-', '⁻').replace(/\d/g, (digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[digit])}`;
+  const power10 = (n) => `10${superscript(n)}`;
 
   /** A number for people, of three digits. */
   function text(x) {
@@ -254,13 +254,12 @@
 
   class DescentPlayground extends Player {
     made() {
-      const options = (all) => all.map(({ id, name }) => `<option value="${id}">${name}</option>`).join('');
+      const named = (all) => all.map(({ id, name }) => [id, name]);
       this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
-            <label>Loss<select class="landscape">${options(LANDSCAPES)}</select></label>
-            <label>Rule<select class="rule">${options(RULES)}</select></label>
-            <label>Examples in a batch<select class="batch"><option value="8">all 8: no noise</option><option value="2">2</option><option value="1">1: most noise</option></select></label>
+            ${select('landscape', 'Loss', named(LANDSCAPES))}${select('rule', 'Rule', named(RULES))}
+            ${select('batch', 'Examples in a batch', [[8, 'all 8: no noise'], [2], [1, '1: most noise']])}
             <label><span>Learning rate η: <b class="eta"></b></span><input class="rate" type="range" min="-4" max="1" step="0.01"></label>
             <label class="steep"><span>Steepness κ: <b class="kappa"></b></span><input class="k" type="range" min="0" max="${STEEP.length - 1}" step="1" value="4"></label>
           </div>

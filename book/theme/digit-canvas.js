@@ -194,29 +194,15 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Widget } = globalThis.throughputWidgets;
+  const { Widget, model: scripted } = globalThis.throughputWidgets;
 
   const here = document.currentScript.src;
   const BITS = [32, 16, 8];
   const MODEL = (bits) => new URL(`../04-training/digit-model-${bits}.js`, here).href;
   const NO_MODEL = 'No trained model yet: run <code>cargo run -- train</code>, then build the book again.';
 
-  const asked = new Map();
-  let last = Promise.resolve();
-  /** A model from its script, with its layers; null if there is none. One at a time: they leave it in the same place. */
-  function load(from) {
-    if (!asked.has(from)) {
-      last = last.then(() => new Promise((done) => {
-        const script = document.createElement('script');
-        script.src = from;
-        script.onload = () => done(globalThis.digitModel ? { ...globalThis.digitModel, layers: layersOf(globalThis.digitModel) } : null);
-        script.onerror = () => done(null);
-        document.head.append(script);
-      }));
-      asked.set(from, last);
-    }
-    return asked.get(from);
-  }
+  /** A model from its script, with its layers; null if there is none. */
+  const load = (from) => scripted(from, 'digitModel', (model) => ({ ...model, layers: layersOf(model) }));
 
   /** What weights of so many bits cost: `97.58% of 10,000 test images right, 103 kB`. */
   function cost({ bits, bytes, tested }) {

@@ -72,7 +72,7 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Widget } = globalThis.throughputWidgets;
+  const { Widget, facts, field, select, superscript } = globalThis.throughputWidgets;
 
   const PRESETS = {
     tiny: { name: 'tiny', vocabulary: 1024, context: 128, width: 128, heads: 4, layers: 4, batch: 16 },
@@ -104,10 +104,9 @@
     for (; at + 1 < units.length && n >= 999.5; at += 1) n /= 1000;
     return n >= 1000 ? power(n * 1000 ** at) : `${Number(n.toPrecision(3))}${units[at]}`;
   }
-  const DIGITS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
   function power(n) {
     const [digits, exponent] = n.toExponential(2).split('e+');
-    return `${digits}·10${[...exponent].map((digit) => DIGITS[digit]).join('')}`;
+    return `${digits}·10${superscript(exponent)}`;
   }
   /** Seconds for people, or a range of them in the unit of the larger end. */
   function time(...ends) {
@@ -124,28 +123,25 @@
     .bar span { background: var(--part); opacity: 0.55; min-width: 0; }
     .legend { display: flex; flex-wrap: wrap; gap: 0.3rem 1.6rem; margin: 0; padding: 0; list-style: none; font-size: 0.9em; font-variant-numeric: tabular-nums; }
     .legend li::before { content: ''; display: inline-block; width: 1em; height: 0.7em; margin-inline-end: 0.5em; background: var(--part); opacity: 0.55; }
-    dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(17rem, 46%), 1fr)); gap: 0.6rem 1.6rem; margin: 0; font-variant-numeric: tabular-nums; }
-    dt { color: var(--muted); font-size: 0.9em; } dd { margin: 0; }
+    dl { --fact: min(17rem, 46%); }
     table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
     th { font-weight: 400; } th, td { padding: 0.3rem 0.8rem 0.3rem 0; text-align: start; border-block-end: 1px solid var(--table-border-color, #ccc); }
     caption { text-align: start; padding-block-end: 0.4rem; }
   `;
-
-  const options = (list) => list.map(([value, name]) => `<option value="${value}">${name}</option>`).join('');
 
   class GptCount extends Widget {
     made() {
       this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
-            <label>Model<select name="model">${options([...Object.entries(PRESETS).map(([id, { name }]) => [id, name]), ['own', 'your own']])}</select></label>
-            ${Object.entries(FIELDS).map(([name, [label]]) => `<label>${label}<input name="${name}" inputmode="numeric" autocomplete="off" aria-describedby="problem"></label>`).join('')}
+            ${select('model', 'Model', [...Object.entries(PRESETS).map(([id, { name }]) => [id, name]), ['own', 'your own']])}
+            ${Object.entries(FIELDS).map(([name, [label]]) => field(name, label)).join('')}
             <button type="button" class="fit">20 tokens a parameter</button>
           </div>
           <p id="problem" class="hint" role="status"></p>
           <div class="bar" aria-hidden="true">${Object.entries(PARTS).map(([part, [, colour]]) => `<span class="${part}" style="--part: var(${colour})"></span>`).join('')}</div>
           <ul class="legend">${Object.entries(PARTS).map(([part, [, colour]]) => `<li class="of-${part}" style="--part: var(${colour})"></li>`).join('')}</ul>
-          <dl>${Object.entries(RESULTS).map(([name, label]) => `<div><dt>${label}</dt><dd class="${name}"></dd></div>`).join('')}</dl>
+          ${facts(RESULTS)}
           <table>
             <caption>Training on one card, calculated as in chapter 8</caption>
             <tbody>${DATA.cards.map(({ id, name, format }) => `<tr><th scope="row">${name}, ${format}</th><td class="${id}"></td></tr>`).join('')}</tbody>
@@ -158,12 +154,9 @@
         this.tied = true;
         this.draw();
       });
-      // The switch of the page's machines shows another rate.
-      new MutationObserver(() => this.draw()).observe(this, { subtree: true, attributeFilter: ['hidden'] });
+      this.follow(() => this.draw());
       this.draw();
     }
-
-    input(name) { return this.part(`[name=${name}]`); }
 
     /** Puts the sizes of a known model into the fields, with the tokens that make the best of it. */
     preset(id) {
@@ -188,28 +181,17 @@
     }
 
     draw() {
-      let wrong = '';
-      const number = (name) => {
-        const input = this.input(name);
-        const [label, most] = FIELDS[name];
-        const asked = input.value.trim() === '' ? NaN : Number(input.value.replaceAll(',', ''));
-        const bad = !(Number.isInteger(asked) && asked >= 1 && asked <= most);
-        input.setAttribute('aria-invalid', bad);
-        if (bad && !wrong) wrong = `${label}: a whole number from 1 to ${most.toLocaleString('en')}, please.`;
-        return asked;
-      };
-      const [layers, width, heads, context, vocabulary, batch] = ['layers', 'width', 'heads', 'context', 'vocabulary', 'batch'].map(number);
-      if (!wrong && width % (2 * heads)) {
-        this.input('width').setAttribute('aria-invalid', true);
-        wrong = `A width of ${width} can’t be cut into ${heads} heads of an even size; take a multiple of ${2 * heads}.`;
-      }
-      const config = { layers, width, heads, context, vocabulary, hidden: hiddenOf(width) };
+      const { tokens: length, ...sizes } = Object.fromEntries(Object.entries(FIELDS).map(([name, [, most]]) => [name, { most }]));
+      const found = this.numbers(sizes, ({ width, heads }) => (width % (2 * heads)
+        ? ['width', `A width of ${width} can’t be cut into ${heads} heads of an even size; take a multiple of ${2 * heads}.`] : []));
+      if (!found) return;
+      const { batch, context } = found;
+      const config = { ...found, hidden: hiddenOf(found.width) };
       const parts = parameters(config);
       const n = sum(parts);
-      if (!wrong && this.tied) this.input('tokens').value = TOKENS_PER_PARAMETER * n;
-      const tokens = number('tokens');
-      this.part('#problem').textContent = wrong;
-      if (wrong) return;
+      if (this.tied) this.input('tokens').value = TOKENS_PER_PARAMETER * n;
+      const { tokens } = this.numbers({ tokens: length }) ?? {};
+      if (!tokens) return;
       for (const [part, [label]] of Object.entries(PARTS)) {
         this.part(`.bar .${part}`).style.flex = `${parts[part] / n} 1 0`;
         this.part(`.of-${part}`).textContent = `${label}: ${count(parts[part])}`;
@@ -231,7 +213,7 @@
         cache: size(cache(config, context)),
         here: rate ? `${time(training(each) * tokens / rate)}${on ? ` on ${on}` : ''}` : 'not measured here',
       };
-      for (const [name, text] of Object.entries(results)) this.part(`dd.${name}`).textContent = text;
+      this.facts(results);
       for (const card of DATA.cards) {
         const seconds = onCard(card, config, batch, tokens);
         this.part(`td.${card.id}`).textContent = seconds ? time(...seconds) : 'does not fit into its memory';

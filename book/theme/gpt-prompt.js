@@ -260,28 +260,15 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Widget } = globalThis.throughputWidgets;
+  const { Widget, model: scripted } = globalThis.throughputWidgets;
 
   const MODEL = new URL('../09-language-model/gpt-model.js', document.currentScript.src).href;
   const NO_MODEL = 'No language model of yours yet; below is what the book’s wrote. Run <code>cargo run -- train --model gpt</code>, then build the book again.';
   const TOKENS = 256; // of a text
   const SLICE = 30; // ms of work before the page may do something else
 
-  const asked = new Map();
   /** The model of a script, ready to write; null if there is none. */
-  function load(from) {
-    if (!asked.has(from)) {
-      asked.set(from, new Promise((done) => {
-        const script = document.createElement('script');
-        const ready = (model) => done(model && { ...model, decoder: new Decoder(model), tokenizer: new Tokenizer(model.merges) });
-        script.src = from;
-        script.onload = () => ready(globalThis.gptModel);
-        script.onerror = () => ready(null);
-        document.head.append(script);
-      }));
-    }
-    return asked.get(from);
-  }
+  const load = (from) => scripted(from, 'gptModel', (model) => ({ ...model, decoder: new Decoder(model), tokenizer: new Tokenizer(model.merges) }));
 
   /** What a model is: `0.94 million weights in 8 bits, trained for 10 minutes: 1.29 bits per byte of code it has not seen.` */
   function about({ parameters, trained }) {

@@ -169,7 +169,7 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Widget } = globalThis.throughputWidgets;
+  const { Widget, field, select } = globalThis.throughputWidgets;
 
   const STYLE = `
     .ask { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(16rem, 46%), 1fr)); gap: 1rem 1.4rem; align-items: end; }
@@ -181,16 +181,11 @@
     .view svg { display: block; width: 100%; max-width: 90rem; }
     .says { margin: 0; font-weight: 600; }
     .fixes { display: flex; flex-wrap: wrap; gap: 0.8rem; align-items: center; }
-    dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(12rem, 100%), 1fr)); gap: 0.6rem 1.6rem; margin: 0; font-variant-numeric: tabular-nums; }
-    dt { color: var(--muted); font-size: 0.9em; } dt::before { content: ''; display: inline-block; width: 1em; height: 0.7em; margin-inline-end: 0.5em; background: var(--part); }
-    dd { margin: 0; }
+    dt::before { content: ''; display: inline-block; width: 1em; height: 0.7em; margin-inline-end: 0.5em; background: var(--part); }
   `;
 
   const OWN = { layers: 'Blocks', width: 'Width', sequence: 'Tokens of an example', vocabulary: 'Words' };
-  const options = (list) => list.map(([value, name]) => `<option value="${value}">${name}</option>`).join('');
-  const doubled = (top) => options(Array.from({ length: Math.log2(top) + 1 }, (_, i) => [2 ** i, count(2 ** i)]));
-  const field = (name, label, hidden = '') => `<label ${hidden && 'class="own" hidden'}>${label}<input name="${name}" inputmode="decimal" autocomplete="off" aria-describedby="problem"></label>`;
-  const select = (name, label, list) => `<label>${label}<select name="${name}">${list}</select></label>`;
+  const doubled = (top) => Array.from({ length: Math.log2(top) + 1 }, (_, i) => [2 ** i, count(2 ** i)]);
 
   class MemoryPlanner extends Widget {
     made() {
@@ -198,21 +193,21 @@
       this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
-            ${select('model', 'Model', options([...models, ['own', 'your own transformer']]))}
-            ${Object.entries(OWN).map(([name, label]) => field(name, label, 'own')).join('')}
+            ${select('model', 'Model', [...models, ['own', 'your own transformer']])}
+            ${Object.entries(OWN).map(([name, label]) => field(name, label, 'class="own" hidden')).join('')}
             ${field('batch', 'Batch, over all devices')}
-            ${select('precision', 'Precision', options(Object.entries(PRECISIONS).map(([id, { name }]) => [id, name])))}
-            ${select('moves', 'Optimizer', options([['adam', 'Adam'], ['momentum', 'momentum'], ['sgd', 'plain SGD']]))}
+            ${select('precision', 'Precision', Object.entries(PRECISIONS).map(([id, { name }]) => [id, name]))}
+            ${select('moves', 'Optimizer', [['adam', 'Adam'], ['momentum', 'momentum'], ['sgd', 'plain SGD']])}
             ${select('pieces', 'Pieces to accumulate', doubled(MOST))}
             ${select('devices', 'Devices', doubled(MOST))}
-            ${select('zero', 'ZeRO stage', options([[0, '0: each holds all'], [1, '1: optimizer cut'], [2, '2: and gradients'], [3, '3: and weights']]))}
+            ${select('zero', 'ZeRO stage', [[0, '0: each holds all'], [1, '1: optimizer cut'], [2, '2: and gradients'], [3, '3: and weights']])}
             <label class="check"><input type="checkbox" name="recompute">Recompute activations</label>
-            ${select('card', 'Card', options([['own', 'memory as below'], ...DATA.cards.map(({ name }, at) => [at, name])]))}
+            ${select('card', 'Card', [['own', 'memory as below'], ...DATA.cards.map(({ name }, at) => [at, name])])}
             ${field('gib', 'Memory of the card (GiB)')}
           </div>
           <p id="problem" class="hint" role="status"></p>
           <div class="view"></div>
-          <dl>${Object.entries(PARTS).map(([part, [name, colour]]) => `<div><dt style="--part: ${colour}">${name}</dt><dd class="${part}"></dd></div>`).join('')}</dl>
+          <dl class="facts">${Object.entries(PARTS).map(([part, [name, colour]]) => `<div><dt style="--part: ${colour}">${name}</dt><dd class="${part}"></dd></div>`).join('')}</dl>
           <p class="says" role="status"></p>
           <div class="fixes" role="group" aria-label="One change that makes it fit"></div>
           <p class="hint">Of one device, the fullest. A library and the driver need some more: leave room.</p>
@@ -225,11 +220,9 @@
         this.draw();
         this.part(`[name=${Object.keys(event.target.change)[0]}]`).focus();
       });
-      new ResizeObserver(() => this.draw()).observe(this.part('.view'));
+      this.sized('.view', () => this.draw());
       this.draw();
     }
-
-    input(name) { return this.part(`[name=${name}]`); }
 
     /** Puts values into the fields. */
     set(values) {
@@ -249,32 +242,22 @@
     }
 
     draw() {
-      let wrong = '';
-      const number = (name, least = 1, whole = true) => {
-        const input = this.input(name);
-        const asked = input.value.trim() === '' ? NaN : Number(input.value.replaceAll(',', ''));
-        const bad = !(asked >= least && asked <= 1e12) || (whole && !Number.isInteger(asked));
-        input.setAttribute('aria-invalid', bad);
-        if (bad && !wrong) wrong = `${input.parentElement.firstChild.textContent}: a ${whole ? 'whole number of 1 or more' : 'number above 0'}, please.`;
-        return asked;
-      };
-      const own = this.input('model').value === 'own';
-      this.parts('.own').forEach((label) => { label.hidden = !own; });
-      const shape = own ? Object.fromEntries(Object.keys(OWN).map((name) => [name, number(name)])) : DATA.models[this.input('model').value].shape;
-      const work = shape ? transformer(shape) : DATA.models[this.input('model').value].work;
-      const devices = Number(this.input('devices').value);
+      const chosen = (name) => this.input(name).value;
+      const [model, known, devices] = [DATA.models[chosen('model')], DATA.cards[chosen('card')], Number(chosen('devices'))];
+      this.parts('.own').forEach((label) => { label.hidden = Boolean(model); });
       this.input('zero').disabled = devices === 1;
+      const most = 1e12;
+      const shape = model ? {} : Object.fromEntries(Object.keys(OWN).map((name) => [name, { most }]));
+      const found = this.numbers({ ...shape, batch: { most }, gib: { least: Number.MIN_VALUE, most, whole: false } });
+      if (!found) return;
+      const work = model?.work ?? transformer(model?.shape ?? found);
       const plan = {
-        batch: number('batch'), precision: this.input('precision').value, moves: this.input('moves').value, recompute: this.input('recompute').checked,
-        pieces: Number(this.input('pieces').value), devices, zero: devices === 1 ? 0 : Number(this.input('zero').value),
+        batch: found.batch, precision: chosen('precision'), moves: chosen('moves'), recompute: this.input('recompute').checked,
+        pieces: Number(chosen('pieces')), devices, zero: devices === 1 ? 0 : Number(chosen('zero')),
       };
-      const known = DATA.cards[this.input('card').value];
-      const gib = number('gib', Number.MIN_VALUE, false);
-      const card = known ? known.memory : gib * 2 ** 30;
-      this.part('#problem').textContent = wrong;
-      if (wrong) return;
+      const card = known ? known.memory : found.gib * 2 ** 30;
       const parts = memory(work, plan);
-      for (const [part, bytes] of Object.entries(parts)) this.part(`.${part}`).textContent = text(bytes);
+      this.facts(Object.fromEntries(Object.entries(parts).map(([part, bytes]) => [part, text(bytes)])));
       this.part('.view').innerHTML = picture(rows(work, plan, card, 'Your plan'), card, Math.round(this.part('.view').clientWidth) || 640);
       this.part('.view svg').setAttribute('aria-hidden', 'true');
       const sum = total(parts);

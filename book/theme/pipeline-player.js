@@ -152,7 +152,7 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Player } = globalThis.throughputWidgets;
+  const { Player, facts, select } = globalThis.throughputWidgets;
 
   const STYLE = `
     .ask { display: flex; flex-wrap: wrap; gap: 0.8rem 1.6rem; align-items: end; }
@@ -165,12 +165,12 @@
     .forward { --part: var(--series-1); } .backward { --part: var(--series-2); }
     .key .forward::before { border-color: transparent; background: color-mix(in srgb, var(--part) 22%, transparent); }
     dl { display: flex; flex-wrap: wrap; gap: 0.2rem 2.4rem; margin: 0; font-variant-numeric: tabular-nums; }
-    dl div { display: flex; flex-wrap: wrap; gap: 0 0.5rem; } dt { color: var(--muted); } dd { margin: 0; font-weight: 600; }
+    dl div { display: flex; flex-wrap: wrap; gap: 0 0.5rem; } dt { font-size: inherit; } dd { font-weight: 600; }
   `;
 
   const EVERY = 700; // ms for a unit of time
 
-  const numbers = (from, to, chosen) => Array.from({ length: to - from + 1 }, (_, i) => `<option${from + i === chosen ? ' selected' : ''}>${from + i}</option>`).join('');
+  const numbers = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => [from + i]);
   const percent = (share) => `${(100 * share).toFixed(1)}%`;
 
   class PipelinePlayer extends Player {
@@ -178,33 +178,34 @@
       this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
-            <label>Schedule<select class="schedule"><option value="gpipe">GPipe: all forward, then all backward</option><option value="1f1b">1F1B: one forward, one backward</option></select></label>
-            <label>Stages<select class="stages">${numbers(2, 6, 4)}</select></label>
-            <label>Micro-batches<select class="micros">${numbers(1, 8, 4)}</select></label>
+            ${select('schedule', 'Schedule', [['gpipe', 'GPipe: all forward, then all backward'], ['1f1b', '1F1B: one forward, one backward']])}
+            ${select('stages', 'Stages', numbers(2, 6))}${select('micros', 'Micro-batches', numbers(1, 8))}
           </div>
           <div class="key hint"><span class="forward">forward</span><span class="backward">backward, twice as long</span><span class="waits">waiting: the bubble</span></div>
           ${Player.controls('Time', ['first', 'back', 'play', 'next', 'last'], '')}
           <div class="view" tabindex="0" role="group" aria-label="The pipeline; the arrow keys go through time" aria-describedby="how"></div>
-          <dl><div><dt>time</dt><dd class="time"></dd></div><div><dt>kept now, by stage</dt><dd class="kept"></dd></div><div><dt>kept at most</dt><dd class="peak"></dd></div><div><dt>bubble so far</dt><dd class="waited"></dd></div><div><dt>formula (p − 1)/(m + p − 1)</dt><dd class="idle"></dd></div></dl>
+          ${facts({ time: 'time', kept: 'kept now, by stage', peak: 'kept at most', waited: 'bubble so far', idle: 'formula (p − 1)/(m + p − 1)' })}
           <p id="how" class="hint">Each step is one unit of time. With the keyboard: Tab to the picture, then the arrow keys, Home and End.</p>
           <p class="aloud" role="status" aria-live="polite"></p>
         </div>`);
-      for (const select of this.parts('select')) select.addEventListener('change', () => this.chosen());
+      for (const name of ['stages', 'micros']) this.input(name).value = 4;
+      this.on('.ask', 'change', () => this.chosen());
       this.plays(EVERY, '.view');
       this.chosen();
-      new ResizeObserver(() => this.width !== this.part('.view').clientWidth && this.draw()).observe(this.part('.view'));
+      this.sized('.view', () => this.width !== this.part('.view').clientWidth && this.draw());
     }
 
     /** The reader chose another pipeline: it shows whole. */
     chosen() {
       this.pause();
-      this.schedule = this.part('.schedule').value;
-      this.stages = Number(this.part('.stages').value);
-      this.micros = Number(this.part('.micros').value);
+      this.schedule = this.input('schedule').value;
+      [this.stages, this.micros] = ['stages', 'micros'].map((name) => Number(this.input(name).value));
       this.slots = plan(this.schedule, this.stages, this.micros);
       this.end = Math.max(...this.slots.map((slot) => slot.end));
-      this.part('.peak').textContent = peaks(this.slots, this.stages).join(' · ');
-      this.part('.idle').textContent = `${this.stages - 1}/${this.micros + this.stages - 1} = ${percent(bubble(this.stages, this.micros))}`;
+      this.facts({
+        peak: peaks(this.slots, this.stages).join(' · '),
+        idle: `${this.stages - 1}/${this.micros + this.stages - 1} = ${percent(bubble(this.stages, this.micros))}`,
+      });
       this.move(this.end);
     }
 
@@ -225,14 +226,13 @@
       if (quiet && !this.still && time === before + 1) {
         this.part('.now')?.animate([{ transform: `translate${tall ? 'Y' : 'X'}(${-unit}px)` }, { transform: 'none' }], this.every);
       }
-      this.part('.time').textContent = `${time} of ${this.end}`;
-      this.part('.kept').textContent = kept(this.slots, this.stages, time).join(' · ');
       const [lost, all] = [waited(this.slots, this.stages, time), this.stages * time];
-      this.part('.waited').textContent = `${lost} of ${all} units${all ? `, ${percent(lost / all)}` : ''}`;
+      const bubbles = `${lost} of ${all} units${all ? `, ${percent(lost / all)}` : ''}`;
+      this.facts({ time: `${time} of ${this.end}`, kept: kept(this.slots, this.stages, time).join(' · '), waited: bubbles });
       if (quiet) return;
       const now = this.slots.filter((slot) => slot.start < time && slot.end >= time);
       const words = now.map(({ stage, work: { direction, micro } }) => `stage ${stage + 1} ${direction} ${micro + 1}`);
-      this.say('.aloud', `Time ${time} of ${this.end}: ${words.join(', ') || 'nothing yet'}. Bubble so far: ${this.part('.waited').textContent}.`);
+      this.say('.aloud', `Time ${time} of ${this.end}: ${words.join(', ') || 'nothing yet'}. Bubble so far: ${bubbles}.`);
     }
   }
 

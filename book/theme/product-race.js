@@ -95,21 +95,14 @@
       this.on('.play', 'click', () => (this.running ? this.pause() : this.play()));
       this.part('.play').hidden = this.still; // it would move, which the reader asked not to have
       this.ready();
-      this.sizes = new ResizeObserver(() => this.layout());
-      this.sizes.observe(this.part('ul'));
-      // The switch hides one machine's numbers and shows another's.
-      this.numbers = new MutationObserver(() => this.ready());
-      this.numbers.observe(this, { subtree: true, childList: true, attributeFilter: ['hidden'] });
-      this.seen = new IntersectionObserver(([{ isIntersecting }]) => {
+      this.sized('ul', () => this.layout());
+      this.follow(() => this.ready());
+      new IntersectionObserver(([{ isIntersecting }]) => {
         if (isIntersecting && !this.begun && !this.still && this.lanes.length) this.play();
-      }, { threshold: 0.9 });
-      this.seen.observe(this.part('ul'));
+      }, { threshold: 0.9 }).observe(this.part('ul'));
     }
 
-    disconnectedCallback() {
-      this.pause();
-      for (const observer of [this.sizes, this.numbers, this.seen]) observer?.disconnect();
-    }
+    disconnectedCallback() { this.pause(); }
 
     /** The programs of the table, with the chosen machine's numbers. */
     read() {

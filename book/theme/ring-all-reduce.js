@@ -48,7 +48,7 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Player } = globalThis.throughputWidgets;
+  const { Player, select } = globalThis.throughputWidgets;
 
   const MOST = 6; // ranks
   const SIZES = [12e6, 120e6, 1.2e9]; // bytes, multiples of all numbers of ranks
@@ -133,23 +133,22 @@
     get end() { return 2 * this.size - 2; }
 
     made() {
-      const sizes = Array.from({ length: MOST - 1 }, (_, at) => `<option${at === 2 ? ' selected' : ''}>${at + 2}</option>`);
-      const buffers = SIZES.map((size, at) => `<option value="${size}"${at === 1 ? ' selected' : ''}>${bytes(size)}</option>`);
       this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
-            <label>Ranks p<select class="ranks">${sizes.join('')}</select></label>
-            <label>Buffer n<select class="buffer">${buffers.join('')}</select></label>
+            ${select('ranks', 'Ranks p', Array.from({ length: MOST - 1 }, (_, at) => [at + 2]))}
+            ${select('buffer', 'Buffer n', SIZES.map((size) => [size, bytes(size)]))}
           </div>
           <div class="ring"></div>
           ${Player.controls('Steps of the ring', ['back', 'play', 'next'])}
           <p class="bytes"></p>
           <div class="bar" aria-hidden="true"><i></i><b></b></div>
           <p class="words" role="status" aria-live="polite"></p></div>`);
-      for (const select of this.parts('select')) select.addEventListener('change', () => this.chosen());
+      [this.input('ranks').value, this.input('buffer').value] = [4, SIZES[1]];
+      this.on('.ask', 'change', () => this.chosen());
       this.plays(1500);
       this.chosen();
-      new ResizeObserver(() => this.fit()).observe(this.part('.desk'));
+      this.sized('.desk', () => this.fit());
     }
 
     disconnectedCallback() {
@@ -159,8 +158,7 @@
 
     /** The reader chose another ring: it starts again. */
     chosen() {
-      this.size = Number(this.part('.ranks').value);
-      this.n = Number(this.part('.buffer').value);
+      [this.size, this.n] = ['ranks', 'buffer'].map((name) => Number(this.input(name).value));
       this.frames = frames(this.size);
       this.draw();
       this.part('.bar b').style.insetInlineStart = `${100 * total(this.size, 1) / 2}%`;

@@ -130,37 +130,32 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Widget } = globalThis.throughputWidgets;
+  const { Widget, facts, options, select } = globalThis.throughputWidgets;
 
   const STYLE = `
     .ask { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); gap: 1rem 1.4rem; align-items: end; }
     label:has(.machine) { grid-column: 1 / -1; } label { font-size: 0.94em; } input, select { width: 100%; }
     .view { cursor: ew-resize; touch-action: pan-y; user-select: none; -webkit-user-select: none; border-radius: 4px; max-width: 76rem; }
     .view svg { display: block; width: 100%; }
-    dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(15rem, 100%), 1fr)); gap: 0.6rem 1.6rem; margin: 0; font-variant-numeric: tabular-nums; }
-    dt { color: var(--muted); font-size: 0.9em; } dd { margin: 0; font-weight: 600; }
+    dl { --fact: min(15rem, 100%); } dd { font-weight: 600; }
     .says { margin: 0; min-height: 4.8rem; }
   `;
 
   /** Sizes that a slider goes through: sixteen for each doubling. */
   const sizes = (top) => [...new Set(Array.from({ length: 16 * Math.log2(top) + 1 }, (_, i) => Math.round(2 ** (i / 16))))];
-  const options = (list) => list.map(([value, name]) => `<option value="${value}">${name}</option>`).join('');
 
   class RooflineExplorer extends Widget {
     made() {
       this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
-            <label>Machine<select class="machine"></select></label>
-            <label>Numbers<select class="format"></select></label>
-            <label>Kernel<select class="kernel"></select></label>
+            ${select('machine', 'Machine', [])}${select('format', 'Numbers', [])}${select('kernel', 'Kernel', [])}
             <label class="sized"><span></span><input class="size" type="range" min="0" step="1"></label>
           </div>
           <div class="view" role="slider" tabindex="0" aria-label="Operations per byte of the kernel" aria-orientation="horizontal" aria-valuemin="${LOW}" aria-valuemax="${HIGH}" aria-describedby="how"></div>
           <p class="says"></p>
-          <dl><div><dt>operations per byte</dt><dd class="intensity"></dd></div><div><dt>the ridge is at</dt><dd class="ridge"></dd></div>
-            <div><dt>at most</dt><dd class="most"></dd></div><div><dt>of the peak</dt><dd class="share"></dd></div></dl>
-          <div class="ask"><label>Operations to do (10⁹)<input class="work" inputmode="decimal" autocomplete="off"></label><p class="time" role="status"></p></div>
+          ${facts({ intensity: 'operations per byte', ridge: 'the ridge is at', most: 'at most', share: 'of the peak' })}
+          <div class="ask"><label>Operations to do (10⁹)<input name="work" class="work" inputmode="decimal" autocomplete="off"></label><p class="time" id="problem" role="status"></p></div>
           <p id="how" class="hint">Drag the point, or choose a kernel. With the keyboard: Tab to the picture, then the arrow keys, Home and End.</p>
           <p class="aloud" role="status"></p>
         </div>`);
@@ -176,9 +171,8 @@
       const known = this.measured.kernels.findLastIndex(({ rate }) => rate);
       this.part('.kernel').value = known < 0 ? 'forward' : `m${known}`;
       this.chosen('kernel');
-      new ResizeObserver(() => this.draw()).observe(view);
-      // The switch of the page's machines shows other numbers in the tables.
-      new MutationObserver(() => { this.list(); this.chosen('machine'); }).observe(this, { subtree: true, attributeFilter: ['hidden'] });
+      this.sized('.view', () => this.draw());
+      this.follow(() => { this.list(); this.chosen('machine'); });
     }
 
     /** What the tables in the element hold, of the machine that the page shows. */
@@ -194,21 +188,25 @@
       };
     }
 
-    /** Fills the lists of machines and of kernels, and keeps what is chosen. */
+    /** Fills a list, and keeps what is chosen if it is still there. */
+    offer(name, html, other = '') {
+      const select = this.input(name);
+      const { value } = select;
+      select.innerHTML = html;
+      select.value = value;
+      if (select.selectedIndex < 0) select.value = other;
+      if (select.selectedIndex < 0) select.selectedIndex = 0;
+    }
+
+    /** Fills the lists of machines and of kernels. */
     list() {
       this.measured = this.read();
-      const keep = (select, html) => {
-        const { value } = select;
-        select.innerHTML = html;
-        select.value = value;
-        if (select.selectedIndex < 0) select.selectedIndex = 0;
-      };
       const { machines, kernels } = this.measured;
       const group = (name, list) => (list.length ? `<optgroup label="${name}">${options(list)}</optgroup>` : '');
       const cards = DATA.cards.map((card, at) => [`c${at}`, card.name, card.cpu]);
-      keep(this.part('.machine'), group('Measured for this book', machines.map(({ name }, at) => [`m${at}`, name.replace('bytes from ', '').replace('the second-level cache', 'L2')]))
+      this.offer('machine', group('Measured for this book', machines.map(({ name }, at) => [`m${at}`, name.replace('bytes from ', '').replace('the second-level cache', 'L2')]))
         + group('Accelerators, by datasheet', cards.filter(([, , cpu]) => !cpu)) + group('CPUs, by datasheet', cards.filter(([, , cpu]) => cpu)));
-      keep(this.part('.kernel'), options([['own', 'Your own: drag the point']]) + group('By their sizes', Object.entries(KERNELS).map(([id, { name }]) => [id, name]))
+      this.offer('kernel', options([['own', 'Your own: drag the point']]) + group('By their sizes', Object.entries(KERNELS).map(([id, { name }]) => [id, name]))
         + group('Counted by a simulator', kernels.map(({ name }, at) => [`m${at}`, name])));
       this.formats();
     }
@@ -220,11 +218,7 @@
 
     /** The formats that the machine has a peak for. */
     formats() {
-      const select = this.part('.format');
-      const { value } = select;
-      select.innerHTML = options(Object.keys(this.machine.peaks).map((name) => [name, name]));
-      select.value = value in this.machine.peaks ? value : 'bf16';
-      if (select.selectedIndex < 0) select.selectedIndex = 0;
+      this.offer('format', options(Object.keys(this.machine.peaks).map((name) => [name])), 'bf16');
     }
 
     chosen(what) {
@@ -286,15 +280,13 @@
       this.part('.says').textContent = says;
       this.part('.view').setAttribute('aria-valuenow', Number(this.x.toPrecision(3)));
       this.part('.view').setAttribute('aria-valuetext', says);
-      this.part('.intensity').textContent = plain(this.x);
-      this.part('.ridge').textContent = plain(ridge);
-      this.part('.most').textContent = text(most, 'FLOP/s');
-      this.part('.share').textContent = `${(100 * most / peak).toPrecision(3)}%`.replace('100.%', '100%');
-      const work = this.part('.work');
-      if (!this.own) work.value = Number((operations / 1e9).toPrecision(4));
-      const asked = work.value.trim() === '' ? NaN : 1e9 * Number(work.value.replaceAll(',', ''));
-      work.setAttribute('aria-invalid', !(asked > 0));
-      this.part('.time').textContent = asked > 0 ? `They take at least ${duration(asked / most)}.` : 'A number above 0, please.';
+      this.facts({
+        intensity: plain(this.x), ridge: plain(ridge), most: text(most, 'FLOP/s'),
+        share: `${(100 * most / peak).toPrecision(3)}%`.replace('100.%', '100%'),
+      });
+      if (!this.own) this.input('work').value = Number((operations / 1e9).toPrecision(4));
+      const found = this.numbers({ work: { least: Number.MIN_VALUE, whole: false } });
+      if (found) this.part('.time').textContent = `They take at least ${duration(1e9 * found.work / most)}.`;
     }
   }
 

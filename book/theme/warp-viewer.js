@@ -106,7 +106,7 @@
 
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Player } = globalThis.throughputWidgets;
+  const { Player, select } = globalThis.throughputWidgets;
 
   const STYLE = `
     .desk { font-size: 0.94em; font-variant-numeric: tabular-nums; }
@@ -164,15 +164,14 @@
       this.shared = this.getAttribute('memory') === 'shared';
       this.patterns = PATTERNS[this.shared ? 'shared' : 'global'];
       const { shared } = this;
-      const options = (all) => all.map(({ id, name }) => `<option value="${id}">${name}</option>`).join('');
+      const named = (all) => all.map(({ id, name }) => [id, name]);
       const key = shared
         ? [['wanted', 'wanted'], ['crowded', 'wanted from a bank that has to give several'], ['wanted now', 'given in this wavefront']]
         : [['wanted', 'wanted'], ['vain', 'fetched but not wanted'], ['wanted now', 'wanted of this sector']];
       this.fill(STYLE, `<slot></slot>
         <div class="desk">
           <div class="ask">
-            <label>Each thread takes<select class="type">${options(TYPES)}</select></label>
-            <label>The warp takes<select class="pattern">${options(this.patterns)}</select></label>
+            ${select('type', 'Each thread takes', named(TYPES))}${select('pattern', 'The warp takes', named(this.patterns))}
             <label class="turn"><span></span><input type="range" step="1"></label>
             <button type="button" class="sweep">Sweep</button>
             <label class="tick"><input type="checkbox">Ask me first</label>

@@ -20,10 +20,51 @@
     :where(output) { color: var(--muted); font-variant-numeric: tabular-nums; }
     :where(.hint) { margin: 0; color: var(--muted); font-size: 0.9em; }
     .aloud { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+    :where(.facts) { display: grid; grid-template-columns: repeat(auto-fit, minmax(var(--fact, min(12rem, 100%)), 1fr)); gap: 0.6rem 1.6rem; margin: 0; font-variant-numeric: tabular-nums; }
+    :where(.facts dt) { color: var(--muted); font-size: 0.9em; } :where(.facts dd) { margin: 0; }
     :where(slot) { display: none; }
     [hidden] { display: none !important; }
     @media print { .desk { display: none; } slot { display: contents; } }
   `;
+
+  /** The items of a list, as pairs of a value and a name. */
+  const options = (list) => list.map(([value, name = value]) => `<option value="${value}">${name}</option>`).join('');
+
+  /** A list to choose from. */
+  const select = (name, label, list) => `<label>${label}<select name="${name}" class="${name}">${options(list)}</select></label>`;
+
+  /** A field for a number; what is wrong with it stands in `#problem`. */
+  const field = (name, label, more = '') => `<label ${more}>${label}<input name="${name}" inputmode="decimal" autocomplete="off" aria-describedby="problem"></label>`;
+
+  /** Facts by their names and labels: `Widget.facts` fills them in. */
+  const facts = (labels) => `<dl class="facts">${Object.entries(labels).map(([name, label]) => `<div><dt>${label}</dt><dd class="${name}"></dd></div>`).join('')}</dl>`;
+
+  /** Text that is no HTML. */
+  const escape = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+
+  /** A whole number above the line. */
+  const superscript = (n) => String(n).replace('-', '⁻').replace(/\d/g, (digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[digit]);
+
+  /** The number that somebody typed: 3,600 and 0,5 have commas of two kinds. */
+  const typed = (text) => {
+    const grouped = /^[1-9]\d{0,2}(,\d{3})+(\.|$)/.test(text.trim());
+    return text.trim() === '' ? NaN : Number(grouped ? text.replaceAll(',', '') : text.replace(',', '.'));
+  };
+
+  const scripts = new Map();
+  let last = Promise.resolve();
+  /** What a script leaves as the global `name`, made ready once; null if there is none. One at a time: they leave it in the same place. */
+  function model(from, name, ready) {
+    if (!scripts.has(from)) {
+      last = last.then(() => new Promise((done) => {
+        const script = Object.assign(document.createElement('script'), { src: from, onerror: () => done(null) });
+        script.onload = () => done(globalThis[name] && ready(globalThis[name]));
+        document.head.append(script);
+      }));
+      scripts.set(from, last);
+    }
+    return scripts.get(from);
+  }
 
   class Widget extends HTMLElement {
     /** An element that is put into the page is made once. A widget makes itself in `made`. */
@@ -41,11 +82,42 @@
     part(selector) { return this.shadowRoot.querySelector(selector); }
     parts(selector) { return [...this.shadowRoot.querySelectorAll(selector)]; }
     on(selector, event, work) { this.part(selector).addEventListener(event, work); }
+    input(name) { return this.part(`[name=${name}]`); }
+
+    /** Does `work` when the switch of the page's machines shows other numbers in the element. */
+    follow(work) { new MutationObserver(work).observe(this, { subtree: true, childList: true, attributeFilter: ['hidden'] }); }
+
+    /** Does `work` when a part is of another size. */
+    sized(selector, work) { new ResizeObserver(work).observe(this.part(selector)); }
 
     /** Says something in a part. The same words are not said again to those who listen. */
     say(selector, text) {
       const place = this.part(selector);
       if (place.textContent !== text) place.textContent = text;
+    }
+
+    /** Fills in facts. */
+    facts(all) { for (const [name, text] of Object.entries(all)) this.part(`dd.${name}`).textContent = text; }
+
+    /**
+     * The numbers in fields, for each the least and the most that it may be and whether it is whole; null if one is wrong, and
+     * `#problem` says which. `also` may find something else wrong: it returns the field and a sentence.
+     */
+    numbers(wanted, also = () => []) {
+      const found = {};
+      let wrong = '';
+      for (const [name, { least = 1, most = Number.MAX_VALUE, whole = true }] of Object.entries(wanted)) {
+        const input = this.input(name);
+        const number = found[name] = typed(input.value);
+        const bad = !(number >= least && number <= most) || (whole && !Number.isInteger(number));
+        input.setAttribute('aria-invalid', bad);
+        const from = least > 0 && least < 1 ? 'above 0' : most < Number.MAX_VALUE ? `from ${least} to ${most.toLocaleString('en')}` : `of ${least} or more`;
+        if (bad) wrong ||= `${input.parentElement.firstChild.textContent}: a ${whole ? 'whole ' : ''}number ${from}, please.`;
+      }
+      const [name, why] = wrong ? [] : also(found);
+      if (name) this.input(name).setAttribute('aria-invalid', true);
+      this.part('#problem').textContent = wrong || (why ?? '');
+      return wrong || why ? null : found;
     }
 
     /** Whether the reader asked for less motion. */
@@ -126,5 +198,5 @@
     }
   }
 
-  globalThis.throughputWidgets = { Widget, Player };
+  globalThis.throughputWidgets = { Widget, Player, escape, facts, field, model, options, select, superscript };
 })();

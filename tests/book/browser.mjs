@@ -1,18 +1,15 @@
 // The built book in a real browser.
 //
-//   node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS] [--widths] [--times]
+//   node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS]
 //
-// BOOK is the folder of the book, or the address that it is served at. Every page is looked at in light and in dark,
-// on a desktop and on a phone: no message on the console, no request to the outside, nothing that axe finds wrong,
-// no sideways scroll, even with a reader's own spacing of text; and no more to fetch, no more elements and no more
-// movement than budget.json allows (budget.mjs; with --widths, at all of them). Of a machine's many pages of records
-// the first two. Then: search for every chapter's terms, machine switch, what is asked first (ask.mjs), charts
-// (charts.mjs), hints, print, without JavaScript, by keyboard, and the elements that run something (webgpu.mjs,
-// digits.mjs, bits.mjs, race.mjs, ring.mjs, pipeline.mjs, cards.mjs, warp.mjs, descent.mjs, roofline.mjs,
-// memory.mjs, gpt-count.mjs). As many parts at once as there are processors. With SCREENSHOTS, screenshots of every
-// page are left there; that takes longer than all the rest. Elements that the book in FOLDER has, too, were tried
-// there, and are not run again. With --only, the parts with WORDS in their names are all that runs. With --times, a
-// table of the times that pages take on a slow phone is all, and what exceeds budget.json fails.
+// BOOK is the folder of the book. Every page is looked at in light and in dark, on a desktop and on a phone: no message on the
+// console, no request to the outside, nothing that axe finds wrong, no sideways scroll, even with a reader's own spacing of
+// text; and no more to fetch, no more elements and no more movement than budget.json allows (budget.mjs). Of a machine's many
+// pages of records the first two. Then: search for every chapter's terms, machine switch, what is asked first (ask.mjs), charts
+// (charts.mjs), hints, print, without JavaScript, by keyboard, and the elements that run something (widget.mjs). As many parts
+// at once as there are processors. With SCREENSHOTS, screenshots of every page are left there; that takes longer than all the
+// rest. Elements that the book in FOLDER has, too, were tried there, and are not run again. With --only, the parts with WORDS
+// in their names are all that runs.
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -21,39 +18,20 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { askFirst, askPowers } from './ask.mjs';
-import { bitExplorer } from './bits.mjs';
-import { breakKernel } from './break.mjs';
-import { budgets, formulas, languages, records, times } from './budget.mjs';
-import { ringAllReduce } from './ring.mjs';
-import { cardCalculator } from './cards.mjs';
+import { budgets, formulas, languages, records } from './budget.mjs';
 import { charts, values } from './charts.mjs';
-import { descentPlayground } from './descent.mjs';
-import { digitCanvas } from './digits.mjs';
-import { gptPrompt } from './gpt.mjs';
-import { gptCount } from './gpt-count.mjs';
-import { pipelinePlayer } from './pipeline.mjs';
-import { productRace } from './race.mjs';
-import { memoryPlanner } from './memory.mjs';
 import { cards, lost, terms } from './reference.mjs';
-import { rooflineExplorer } from './roofline.mjs';
-import { warpViewer } from './warp.mjs';
-import { gpuProduct, stepPlayer, withWebgpu } from './webgpu.mjs';
+import { laws } from './widget.mjs';
 
-const { values: { tried, only, widths, times: timed }, positionals: [book, shots] } = parseArgs({
+const { values: { tried, only }, positionals: [folder, shots] } = parseArgs({
   allowPositionals: true,
-  options: { tried: { type: 'string' }, only: { type: 'string' }, widths: { type: 'boolean' }, times: { type: 'boolean' } },
+  options: { tried: { type: 'string' }, only: { type: 'string' } },
 });
-if (!book) {
-  console.error('usage: node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS] [--widths] [--times]');
+if (!folder || !existsSync(join(folder, 'index.html'))) {
+  console.error('usage: node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS], where BOOK is a built book: cargo run -- book build');
   process.exit(2);
 }
-const served = /^https?:/.test(book);
-const folder = served ? process.env.BOOK_FOLDER ?? '../../target/book' : book;
-const base = served ? book.replace(/\/*$/, '/') : pathToFileURL(resolve(folder)).href + '/';
-if (!existsSync(join(folder, 'index.html'))) {
-  console.error(`${folder} contains no book; build it first: cargo run -- book build`);
-  process.exit(2);
-}
+const base = pathToFileURL(resolve(folder)).href + '/';
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 // Exemptions: rule, page, and why. The list only shrinks.
@@ -66,10 +44,10 @@ function pagesOf(folder) {
   return pages.filter((path) => !leadsOn(path)).map((path) => path.replaceAll('\\', '/')).sort();
 }
 const pages = pagesOf(folder);
-// Without a server its links, which start at the root, lead nowhere. Pages of runs are all made alike.
+// Without a server the links of 404.html, which start at the root, lead nowhere. Pages of runs are all made alike.
 const ofRun = (page) => page.match(/^records\/([^/]+)\/[^/]+\.html$/)?.[1];
 const alike = (page) => !ofRun(page) || pages.filter((other) => ofRun(other) === ofRun(page)).indexOf(page) < 2;
-const opened = pages.filter((page) => (served || page !== '404.html') && alike(page));
+const opened = pages.filter((page) => page !== '404.html' && alike(page));
 
 const failures = [];
 const fail = (where, what) => { failures.push(`${where}: ${what}`); console.error(`FAIL ${where}: ${what}`); };
@@ -81,22 +59,24 @@ const launch = {
 };
 const browser = await chromium.launch(launch);
 
-async function open(options, page, watch = true) {
-  const context = await browser.newContext(options);
+/** Opens a page; `watch` is whether what it logs, fetches and lacks is a fault, `init` runs before its scripts. */
+async function open({ watch, init, name, browser: own = browser, ...options }, page) {
+  const context = await own.newContext(options);
   context.setDefaultTimeout(400_000); // a machine that is busy with builds is slow, not wrong
   const tab = await context.newPage();
-  const where = `${page} ${options.colorScheme ?? 'light'} ${options.viewport?.width ?? ''}`;
-  if (watch) {
-    tab.on('console', (message) => ['error', 'warning'].includes(message.type()) && fail(where, `console: ${message.text()}`));
+  const where = `${page} ${name ?? `${options.colorScheme ?? 'light'} ${options.viewport?.width ?? ''}`}`;
+  if (options.javaScriptEnabled !== false) {
     tab.on('pageerror', (error) => fail(where, `script: ${error}`));
     tab.on('request', (request) => {
-      const url = request.url();
-      if (!url.startsWith(base) && !url.startsWith('data:') && !(served && url.startsWith(new URL(base).origin))) fail(where, `asks for ${url}`);
+      if (!request.url().startsWith(base) && !request.url().startsWith('data:')) fail(where, `asks for ${request.url()}`);
     });
-    // What a page still asked for when it was left is no fault of it.
-    tab.on('requestfailed', (request) => !request.url().includes('/__version') && request.failure()?.errorText !== 'net::ERR_ABORTED'
-      && fail(where, `can't load ${request.url()}`));
   }
+  if (options.javaScriptEnabled !== false && watch !== false) {
+    tab.on('console', (message) => ['error', 'warning'].includes(message.type()) && fail(where, `console: ${message.text()}`));
+    // What a page still asked for when it was left is no fault of it.
+    tab.on('requestfailed', (request) => request.failure()?.errorText !== 'net::ERR_ABORTED' && fail(where, `can't load ${request.url()}`));
+  }
+  if (init) await tab.addInitScript(init);
   await tab.addInitScript(() => { window.print = () => { window.printed = true; }; });
   await tab.goto(base + page, { waitUntil: 'load' });
   await tab.evaluate(() => document.fonts.ready);
@@ -244,17 +224,6 @@ async function spaced(tab, where) {
   await style.evaluate((e) => e.remove());
 }
 
-// How long a page takes until it can be used, for the report at the end: it depends on the machine.
-const loaded = new Map();
-
-async function clocked(tab, page) {
-  const [took, parsed] = await tab.evaluate(() => {
-    const { loadEventEnd, domInteractive } = performance.getEntriesByType('navigation')[0];
-    return [loadEventEnd, domInteractive];
-  });
-  if (!(loaded.get(page)?.[0] < took)) loaded.set(page, [took, parsed]);
-}
-
 // The machine switch changes every number, and stays when the page is loaded again. What stands in for a machine that has
 // none counts as that machine's.
 async function switches(tab, where) {
@@ -303,7 +272,6 @@ function look(page, colorScheme, viewport, other, once) {
     const { tab, where, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
     const last = `${colorScheme} ${(other ?? viewport).width}`;
     const picture = ({ width }) => shoot(tab, `${page.replace(/\.html$/, '')}-${colorScheme}-${width}`);
-    await clocked(tab, page);
     await themed(tab, where, colorScheme);
     await fits(tab, where);
     await picture(viewport);
@@ -337,12 +305,7 @@ for (const [at, page] of opened.filter((page) => page !== 'print.html').entries(
 
 // What pages cost. print.html is all pages at once, for paper.
 const costly = opened.filter((page) => !/^(print|404)\.html$/.test(page));
-if (timed) {
-  await times({ browser, folder, pages: costly.filter((page) => !only || page.includes(only)), fail });
-  await browser.close();
-  process.exit(failures.length ? 1 : 0);
-}
-const endBudgets = tried ? null : await budgets({ part, browser, folder, pages: costly, all: widths, fail });
+const endBudgets = tried ? null : await budgets({ part, browser, folder, pages: costly, fail });
 part('records', async () => records({ folder, fail }));
 part('formulas', async () => formulas({ folder, pages: opened, fail }));
 part('languages of listings', () => languages({ open, folder, pages: opened, fail }));
@@ -397,7 +360,7 @@ if (powers) part(`${powers}: ask first, powers of ten`, () => askPowers({ open, 
 const refers = opened.find((page) => /^\d\d-/.test(page) && ['class="term"', 'class="measured"', 'class="footnote-reference"'].every((mark) => source(page).includes(mark)));
 if (refers) part(`${refers}: cards`, () => cards({ open, page: refers, fail, shots }));
 if (!tried && opened.includes('glossary.html')) part('search for terms', () => terms({ open, fail, shots }));
-if (!tried && !served) part('lost', () => lost({ browser, folder, fail }));
+if (!tried) part('lost', () => lost({ browser, folder, fail }));
 
 // Charts: every page's can be read, and one page's are tried.
 const charted = opened.filter((page) => page !== 'print.html' && source(page).includes('<svg role="img"') && source(page).includes('class="chart'));
@@ -516,7 +479,7 @@ for (const printed of ['print.html', `${chapter}/print.html`]) part(printed, asy
 // Without JavaScript: one machine's numbers, and the text.
 for (const colorScheme of ['light', 'dark']) {
   part(`without JavaScript ${colorScheme}`, async () => {
-    const { tab, where, close } = await open({ viewport: DESKTOP, javaScriptEnabled: false, colorScheme }, measured[0] ?? 'index.html', false);
+    const { tab, where, close } = await open({ viewport: DESKTOP, javaScriptEnabled: false, colorScheme }, measured[0] ?? 'index.html');
     if (!(await tab.locator('main h1').first().isVisible())) fail(where, 'needs JavaScript to be read');
     for (const hidden of await tab.locator('[data-machine][hidden]').all()) {
       if (await hidden.isVisible()) { fail(where, 'shows two machines without JavaScript'); break; }
@@ -529,22 +492,21 @@ for (const colorScheme of ['light', 'dark']) {
 // The elements that run something.
 const has = (tag, folder, pages) => pages.filter((page) => page !== 'print.html' && readFileSync(join(folder, page), 'utf8').includes(`<${tag}`));
 const holds = (tag) => (tried && has(tag, tried, pagesOf(tried)).length ? [] : has(tag, folder, opened));
-for (const page of holds('digit-canvas')) part(`${page}: <digit-canvas>`, () => digitCanvas({ open, page, axe, rules: RULES, shots, fail }));
-for (const page of holds('gpt-prompt')) part(`${page}: <gpt-prompt>`, () => gptPrompt({ open, page, axe, rules: RULES, shots, fail }));
-for (const page of holds('bit-explorer')) part(`${page}: <bit-explorer>`, () => bitExplorer({ open, page, axe, rules: RULES, shots, fail }));
-for (const page of holds('break-kernel')) part(`${page}: <break-kernel>`, () => breakKernel({ open, page, axe, rules: RULES, shots, fail }));
-for (const page of holds('ring-all-reduce')) part(`${page}: <ring-all-reduce>`, () => ringAllReduce({ open, page, axe, rules: RULES, shots, fail }));
-for (const page of holds('pipeline-player')) part(`${page}: <pipeline-player>`, () => pipelinePlayer({ open, page, axe, rules: RULES, shots, fail }));
-for (const page of holds('product-race')) part(`${page}: <product-race>`, () => productRace({ open, page, axe, rules: RULES, shots, fail }));
-for (const page of holds('card-calculator')) part(`${page}: <card-calculator>`, () => cardCalculator({ open, page, axe, rules: RULES, shots, fail }));
-for (const page of holds('descent-playground')) part(`${page}: <descent-playground>`, () => descentPlayground({ open, page, axe, rules: RULES, shots, fail }));
-for (const page of holds('warp-viewer')) part(`${page}: <warp-viewer>`, () => warpViewer({ open, page, axe, rules: RULES, shots, fail }));
-for (const page of holds('roofline-explorer')) part(`${page}: <roofline-explorer>`, () => rooflineExplorer({ open, page, axe, rules: RULES, shots, fail }));
-for (const page of holds('memory-planner')) part(`${page}: <memory-planner>`, () => memoryPlanner({ open, page, axe, rules: RULES, shots, fail }));
-for (const page of holds('gpt-count')) part(`${page}: <gpt-count>`, () => gptCount({ open, page, axe, rules: RULES, shots, fail }));
-for (const page of holds('step-player')) part(`${page}: <step-player>`, () => stepPlayer({ open, page, fail }));
-const webgpu = holds('gpu-product').length ? await withWebgpu(launch) : null;
-for (const page of holds('gpu-product')) parts.push(...gpuProduct({ browser: webgpu, base, page, axe, rules: RULES, shots, fail }));
+const context = { open, axe, rules: RULES, shots, fail };
+const long = [];
+let special;
+for (const file of readdirSync(new URL('widgets', import.meta.url))) {
+  const [tag, own] = [file.replace('.mjs', ''), await import(`./widgets/${file}`)];
+  for (const page of holds(tag)) {
+    if (own.flags) {
+      special ??= await chromium.launch({ ...launch, args: [...launch.args, ...own.flags] });
+      long.push(...own.jobs({ ...context, page, open: (options, page) => open({ browser: special, ...options }, page) }));
+    } else {
+      part(`${page}: <${tag}>`, () => laws({ ...context, tag, own, page }));
+    }
+  }
+}
+parts.push(...long);
 
 // The last parts are the longest: they come first, so that no processor waits for one at the end.
 const waiting = parts.filter(([name]) => !only || name.includes(only)).reverse();
@@ -558,10 +520,7 @@ async function lane() {
 }
 await Promise.all(Array.from({ length: Math.min(availableParallelism(), 8) }, lane));
 
-const slowest = [...loaded].sort(([, a], [, b]) => b[0] - a[0]).slice(0, 5);
-console.log(`ready and loaded, on this machine now: ${slowest.map(([page, [took, parsed]]) => `${page} ${parsed.toFixed(0)} and ${took.toFixed(0)} ms`).join(', ')}`);
-
-await webgpu?.close();
+await special?.close();
 endBudgets?.();
 await browser.close();
 console.log(failures.length ? `${failures.length} failures` : `${opened.length} pages are fine`);

@@ -1,8 +1,6 @@
-// What a page may cost: the bytes that are sent for it the first time, its elements, and how far it moves while it loads,
-// on a phone and at one of three other widths in turns, or at all four: node browser.mjs BOOK --only budget --widths.
-// budget.json has the limits, and the pages that exceed one, each with its own limit: such an exemption may only shrink.
-// The times on a slow phone, until the first paint, until a page is ready, and in which it answers nobody, have limits as
-// well, for a machine that does nothing else: node browser.mjs BOOK --times shows them, and fails if one exceeds its limit.
+// What a page may cost: the bytes that are sent for it the first time, its elements, and how far it moves while it loads, on a
+// phone and at one of three other widths in turns. budget.json has the limits, and the pages that exceed one, each with its own
+// limit: such an exemption may only shrink.
 import { createServer } from 'node:http';
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
@@ -11,85 +9,58 @@ import { brotliDecompressSync, gzipSync } from 'node:zlib';
 // All pages are made of the same parts: each is opened on the phone and at one of the others.
 const PHONE = 360;
 const OTHERS = [820, 1280, 1400];
-// A phone in a city: 10 Mbit/s with 40 ms there and back, and a processor four times slower than this one.
+// A phone in a city: 10 Mbit/s with 40 ms there and back. Fonts come late, and what they move counts.
 const NETWORK = { offline: false, latency: 40, downloadThroughput: 10e6 / 8, uploadThroughput: 5e6 / 8 };
-const SLOWER = 4;
-// The limits of time are for a machine at rest that does the work of `slowness` in so many milliseconds, four times slower
-// as it is made; a slower or busier one is given as many times more as it takes for that work.
-const WORK = 330;
 const { exempt, ...limits } = JSON.parse(readFileSync(new URL('budget.json', import.meta.url), 'utf8'));
-const TIMES = ['paint', 'ready', 'blocking'];
 // The largest file or page of records, in bytes.
 const RECORD = 300_000;
 
 const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.json': 'application/json', '.woff2': 'font/woff2' };
 
-/** Serves the folder as a host does: compressed, except what already is. */
-async function serve(folder) {
+/** Serves the folder as a host does: compressed, except what already is, and with its page for addresses that lead nowhere. */
+export async function serve(folder) {
   const made = new Map();
   const server = createServer((request, response) => {
     const path = decodeURIComponent(new URL(request.url, 'http://x').pathname);
-    const file = join(folder, path.endsWith('/') ? `${path}index.html` : path);
-    if (!existsSync(file) || !statSync(file).isFile()) {
-      response.writeHead(404).end();
-      return;
-    }
+    const asked = join(folder, path.endsWith('/') ? `${path}index.html` : path);
+    const there = existsSync(asked) && statSync(asked).isFile();
+    const file = there ? asked : join(folder, '404.html');
     const plain = extname(file) === '.woff2';
     if (!made.has(file)) made.set(file, plain ? readFileSync(file) : gzipSync(readFileSync(file), { level: 6 }));
     const body = made.get(file);
     const head = { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream', 'content-length': body.length };
-    response.writeHead(200, plain ? head : { ...head, 'content-encoding': 'gzip' }).end(body);
+    response.writeHead(there ? 200 : 404, plain ? head : { ...head, 'content-encoding': 'gzip' }).end(body);
   });
   await new Promise((done) => server.listen(0, '127.0.0.1', done));
   return { base: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
 }
 
-/** How many times slower than the limits' machine this one is now: what pages do, some thousand elements made and laid out. */
-async function slowness(tab) {
-  const spent = await tab.evaluate(() => {
-    const begun = performance.now();
-    document.body.innerHTML = '<p>A <b>paragraph</b> with <code>some</code> words, <a href="#">a link</a> and a number.</p>'.repeat(1000);
-    return document.body.offsetHeight && performance.now() - begun;
-  });
-  return Math.max(1, spent / WORK);
-}
-
-/** Opens a page that nothing of is known yet, and returns what it cost: its times as they are, and how slow the machine was. */
-async function visit(browser, base, page, width, slower) {
+/** Opens a page that nothing of is known yet, and returns what it cost. */
+async function visit(browser, base, page, width) {
   const context = await browser.newContext({ viewport: { width, height: 740 } });
   context.setDefaultTimeout(60_000);
   const tab = await context.newPage();
   const sent = [];
   tab.on('requestfinished', (request) => sent.push(request.sizes().then((sizes) => sizes.responseBodySize, () => 0)));
   await tab.addInitScript(() => {
-    globalThis.cost = { shift: 0, moved: [], blocking: 0 };
+    globalThis.cost = { shift: 0, moved: [] };
     new PerformanceObserver((list) => {
       for (const entry of list.getEntries().filter((entry) => !entry.hadRecentInput)) {
         globalThis.cost.shift += entry.value;
         globalThis.cost.moved.push(...entry.sources.map(({ node }) => `${node?.nodeName.toLowerCase()}.${node?.className?.baseVal ?? node?.className ?? ''}`));
       }
     }).observe({ type: 'layout-shift', buffered: true });
-    new PerformanceObserver((list) => {
-      for (const { duration } of list.getEntries()) globalThis.cost.blocking += Math.max(0, duration - 50);
-    }).observe({ type: 'longtask', buffered: true });
   });
   const devtools = await context.newCDPSession(tab);
   await devtools.send('Network.enable');
   await devtools.send('Network.emulateNetworkConditions', NETWORK);
-  if (slower) await devtools.send('Emulation.setCPUThrottlingRate', { rate: slower });
-  const slow = slower ? await slowness(tab) : 1;
   await tab.goto(base + page, { waitUntil: 'load' });
   await tab.evaluate(() => document.fonts.ready);
-  await tab.waitForTimeout(slower ? 800 : 250);
-  const cost = await tab.evaluate(() => ({
-    ...globalThis.cost,
-    nodes: document.querySelectorAll('*').length,
-    paint: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN,
-    ready: performance.getEntriesByType('navigation')[0].loadEventEnd,
-  }));
+  await tab.waitForTimeout(250);
+  const cost = await tab.evaluate(() => ({ ...globalThis.cost, nodes: document.querySelectorAll('*').length }));
   cost.bytes = (await Promise.all(sent)).reduce((sum, bytes) => sum + bytes, 0);
   await context.close();
-  return { ...cost, slow };
+  return cost;
 }
 
 /** As `visit`, once more if the browser never ends loading: it happens, rarely, on a busy machine. */
@@ -98,7 +69,7 @@ async function visitPatiently(...what) {
 }
 
 /** Puts a part for each page into `part`. */
-export async function budgets({ part, browser, folder, pages, all, fail }) {
+export async function budgets({ part, browser, folder, pages, fail }) {
   const { base, close } = await serve(folder);
   for (const [page, own] of Object.entries(exempt)) {
     if (!pages.includes(page)) fail('budget.json', `has an exemption for ${page}, which is not there`);
@@ -111,7 +82,7 @@ export async function budgets({ part, browser, folder, pages, all, fail }) {
       if (page.startsWith('records/')) delete worst.shift;
       const limitOf = (what) => exempt[page]?.[what] ?? limits[what];
       let moved = '';
-      for (const width of [PHONE, ...(all ? OTHERS : [OTHERS[at % OTHERS.length]])]) {
+      for (const width of [PHONE, OTHERS[at % OTHERS.length]]) {
         let cost = await visitPatiently(browser, base, page, width);
         // On a busy machine the fonts can be late, and the text moves under them: what moves each time counts.
         if ('shift' in worst && cost.shift > limitOf('shift')) {
@@ -131,30 +102,6 @@ export async function budgets({ part, browser, folder, pages, all, fail }) {
     });
   }
   return close;
-}
-
-/** A table of the times that pages take on a slow phone; what exceeds its limit fails. */
-export async function times({ browser, folder, pages, fail }) {
-  const { base, close } = await serve(folder);
-  const rows = [];
-  for (const page of pages) {
-    // The middle one of three, by when the page is ready.
-    const all = [];
-    for (let turn = 0; turn < 3; turn += 1) all.push(await visit(browser, base, page, PHONE, SLOWER));
-    rows.push([page, all.sort((a, b) => a.ready - b.ready)[1]]);
-  }
-  console.log(`a phone: ${NETWORK.downloadThroughput * 8e-6} Mbit/s, and a processor ${SLOWER} times slower than this one`);
-  console.log('first paint  ready  blocking in ms     kB  elements');
-  const ms = (number) => number.toFixed(0).padStart(6);
-  for (const [page, cost] of rows.sort((a, b) => b[1].ready - a[1].ready)) {
-    console.log(`     ${ms(cost.paint)} ${ms(cost.ready)}    ${ms(cost.blocking)}        ${ms(cost.bytes / 1000)}    ${ms(cost.nodes)}  ${page}`);
-  }
-  for (const [page, cost] of rows) {
-    for (const what of TIMES) if (cost[what] / cost.slow > limits[what]) fail(page, `${what}: ${Math.round(cost[what] / cost.slow)} ms, and at most ${limits[what]} are allowed`);
-  }
-  const slow = rows.map(([, cost]) => cost.slow).sort((a, b) => a - b)[rows.length >> 1];
-  console.log(`and ${slow.toFixed(2)} times slower than the machine that the limits of time are for`);
-  close();
 }
 
 /** No page and no file of records is too large to open; a print.html is many pages at once, and so is its file. */

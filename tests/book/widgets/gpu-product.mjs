@@ -1,14 +1,15 @@
-// <gpu-product> in a real browser, on the software adapter that Chromium brings: what its kernels compute,
-// what it says of a wrong one, and what is left without WebGPU. Called by browser.mjs for every page that
-// has the element.
+// <gpu-product> on the software adapter that Chromium brings: what its kernels compute, what it says of a wrong one, and what
+// is left without WebGPU.
 import { createRequire } from 'node:module';
-import { chromium } from 'playwright-core';
-import { LOOKS, accessible, shoot } from './widget.mjs';
+import { LOOKS, accessible } from '../widget.mjs';
+
+/** What the browser is started with. */
+export const flags = ['--enable-unsafe-webgpu'];
 
 // Rows of A, columns of B, and what lies between: odd, thin, empty, and several tiles of each kernel.
 const SHAPES = [[1, 1, 1], [3, 2, 5], [16, 16, 16], [17, 31, 33], [65, 129, 67], [1, 200, 3], [200, 1, 3], [64, 64, 0], [130, 70, 257]];
 
-const { fragmentOf, resultIn } = createRequire(import.meta.url)('../../book/theme/gpu-product.js');
+const { fragmentOf, resultIn } = createRequire(import.meta.url)('../../../book/theme/gpu-product.js');
 const NAMES = ['naive', 'tile2d', 'cpu'];
 const SENT = { n: 1024, gpu: 'vendor <b>& name', times: { naive: 0.0123, tile2d: 0.00098, cpu: 1.5 } };
 /** What a link may not hold: too long, of a size or a program that there is not, times that no GPU has, hidden letters. */
@@ -17,35 +18,22 @@ const REFUSED = ['', 'n=1024', 'n=1024&gpu=x', 'n=1024&gpu=x&cpu=1', 'n=1000&gpu
   'n=4096&gpu=x&naive=1e-7', 'n=1024&gpu=x&naive=1&other=1', 'n=1024&gpu=x&naive=1&__proto__=1', `n=1024&gpu=${'x'.repeat(81)}&naive=1`,
   'n=1024&gpu=a%E2%80%AEb&naive=1', 'n=1024&gpu=a%00b&naive=1', `n=1024&gpu=x&naive=1${'0'.repeat(600)}`];
 
-/** A browser in which `gpuProduct` can run. */
-export const withWebgpu = (launch) => chromium.launch({ ...launch, args: [...launch.args, '--enable-unsafe-webgpu'] });
-
-/**
- * What there is to look at in the first element of `page`: parts that can be done at once, by their names.
- * `fail(where, what)` is told what is wrong.
- */
-export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
+/** What there is to look at in the first element of `page`: parts that can be done at once, by their names. */
+export function jobs({ open: opened, page, axe, rules, shots, fail }) {
   const parts = [];
   const job = (name, work) => parts.push([`${page}: <gpu-product> ${name}`, work]);
 
-  async function open(name, { watch = true, init, ...options } = {}) {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-    context.setDefaultTimeout(120_000); // a machine that is busy with builds is slow, not wrong
-    const tab = await context.newPage();
+  async function open(name, options = {}) {
+    const { tab, close } = await opened({ viewport: LOOKS[0][1], name, ...options }, page);
     const where = `${page} ${name}`;
-    tab.on('pageerror', (error) => fail(where, `script: ${error}`));
-    tab.on('request', (request) => request.url().startsWith(base) || request.url().startsWith('data:') || fail(where, `asks for ${request.url()}`));
-    if (watch) tab.on('console', (message) => ['error', 'warning'].includes(message.type()) && fail(where, `console: ${message.text()}`));
-    if (init) await tab.addInitScript(init);
-    await tab.goto(base + page, { waitUntil: 'load' });
     if (options.javaScriptEnabled !== false) await tab.waitForFunction(() => globalThis.customElements.get('gpu-product'));
     const element = tab.locator('gpu-product').first();
     return {
-      where, tab, element,
+      where, tab, element, close,
       part: (selector, options) => element.locator(selector, options),
       status: () => element.locator('.status').innerText(),
       done: () => tab.waitForFunction(() => !document.querySelector('gpu-product').working),
-      close: () => context.close(),
+      shoot: async (name) => { if (shots) await element.screenshot({ path: `${shots}/${page.replaceAll('/', '_')}-${name}.png` }); },
     };
   }
   const expect = (where, what, holds) => { if (!holds) fail(where, what); };
@@ -71,7 +59,7 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
   const SIZES = LOOKS.map(([, size]) => size);
   for (const [colorScheme, viewport, other] of [['light', ...SIZES], ['dark', ...SIZES.toReversed()]]) {
     job(`runs ${colorScheme} ${viewport.width}`, async () => {
-      const { tab, where, element, part, status, done, close } = await open(`runs ${colorScheme} ${viewport.width}`, { colorScheme, viewport, reducedMotion: 'reduce' });
+      const { tab, where, element, part, status, done, shoot, close } = await open(`runs ${colorScheme} ${viewport.width}`, { colorScheme, viewport, reducedMotion: 'reduce' });
       await part('.size').selectOption('64');
       await part('.run').focus();
       await tab.keyboard.press('Enter');
@@ -108,7 +96,7 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
           return document.documentElement.scrollWidth > limit ? ['the page'] : over.map((e) => e.outerHTML.slice(0, 100));
         });
         expect(where, `scrolls sideways at ${width}: ${wide[0]}`, wide.length === 0);
-        await shoot({ element, shots, page, name: `webgpu-${colorScheme}-${width}` });
+        await shoot(`webgpu-${colorScheme}-${width}`);
       };
       await fits(viewport);
       await accessible({ tab, where, tag: 'gpu-product', axe, rules, fail });
@@ -126,7 +114,7 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
 
   // A result goes into a link and comes out of it; what is not one, or is more than that, is not shown.
   job('sends a result', async () => {
-    const { tab, where, element, part, status, done, close } = await open('sends a result', { viewport: { width: 360, height: 740 }, reducedMotion: 'reduce' });
+    const { tab, where, element, part, status, done, shoot, close } = await open('sends a result', { viewport: { width: 360, height: 740 }, reducedMotion: 'reduce' });
     expect(where, `reads ${JSON.stringify(resultIn(fragmentOf(SENT), NAMES))}`, JSON.stringify(resultIn(fragmentOf(SENT), NAMES)) === JSON.stringify(SENT));
     expect(where, 'takes another fragment for a result', resultIn('#three-doors', NAMES) === null && resultIn('', NAMES) === null);
     for (const text of REFUSED) expect(where, `takes ${text.slice(0, 60)} for a result`, resultIn(`#gpu-result?${text}`, NAMES) === undefined);
@@ -150,7 +138,7 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
     expect(where, `makes elements of a link: ${hostile}`, hostile.includes('<img src=x') && await part('.sent img').count() === 0);
     expect(where, `is at ${await part('.sent').evaluate((one) => one.getBoundingClientRect().top)}`, await part('.sent').evaluate((one) => Math.abs(one.getBoundingClientRect().top) < 400));
     await accessible({ tab, where, tag: 'gpu-product', axe, rules, fail });
-    await shoot({ element, shots, page, name: 'webgpu-sent' });
+    await shoot('webgpu-sent');
     const refused = await arrived('#gpu-result?n=7');
     expect(where, `shows of a broken link: ${refused}`, refused.includes('can’t be read') && await part('.sent table').count() === 0);
     await close();
@@ -323,57 +311,10 @@ export function gpuProduct({ browser, base, page, axe, rules, shots, fail }) {
     await close();
   });
   job('has no JavaScript', async () => {
-    const { where, tab, close } = await open('has no JavaScript', { javaScriptEnabled: false, watch: false });
+    const { where, tab, close } = await open('has no JavaScript', { javaScriptEnabled: false });
     expect(where, 'does not show its text', await tab.locator('gpu-product > p').first().isVisible());
     expect(where, 'shows the kernels’ text twice', !(await tab.locator('gpu-product script').first().isVisible()));
     await close();
   });
   return parts;
-}
-
-/** Steps through <step-player>: forth, back, and no further than its ends. */
-export async function stepPlayer({ open, page, fail }) {
-  for (const reducedMotion of ['no-preference', 'reduce']) {
-    const { tab, where, close } = await open({ viewport: { width: 360, height: 740 }, reducedMotion }, page);
-    await tab.waitForFunction(() => globalThis.customElements.get('step-player'));
-    const player = tab.locator('step-player').first();
-    const state = () => player.evaluate((one) => ({
-      step: one.step, end: one.end, moved: one.querySelector('[data-shift]').style.transform,
-      shown: [...one.querySelectorAll('[data-show]')].filter((part) => part.getAttribute('visibility') !== 'hidden').map((part) => part.dataset.show),
-      current: one.querySelectorAll('li[aria-current]').length, animated: one.querySelector('[data-shift]').style.transition !== '',
-      said: one.shadowRoot.querySelector('.aloud').textContent,
-    }));
-    const first = await state();
-    if (first.step !== 0 || first.shown.join() !== '0') fail(where, `starts as ${JSON.stringify(first)}`);
-    if (first.animated !== (reducedMotion !== 'reduce')) fail(where, `moves by itself: ${first.animated}, with ${reducedMotion}`);
-    if (await player.locator('.play').isVisible() !== (reducedMotion !== 'reduce')) fail(where, `offers to play with ${reducedMotion}`);
-    // On a phone the diagram is stacked, and nothing of it is cut or tiny.
-    const seen = await player.evaluate((one) => {
-      const svg = one.querySelector('svg');
-      const { left, right } = svg.closest('.plot').getBoundingClientRect();
-      const shown = [...svg.querySelectorAll('rect, path, text')].filter((part) => part.getClientRects().length && part.getBoundingClientRect().width);
-      const boxes = shown.map((part) => part.getBoundingClientRect());
-      return { cut: boxes.filter((box) => box.left < left - 1 || box.right > right + 1).length, small: shown.filter((part, at) => part.localName === 'text' && boxes[at].height < 12).map((part) => part.textContent) };
-    });
-    if (seen.cut || seen.small.length) fail(where, `the diagram has ${seen.cut} parts that are cut, and small: ${seen.small}`);
-    await player.locator('.next').focus();
-    for (let at = 1; at < first.end + 3; at++) await tab.keyboard.press('Enter');
-    const last = await state();
-    if (last.step !== last.end || last.moved === first.moved || !last.said.includes('Round') || last.current !== 1) fail(where, `ends as ${JSON.stringify(last)}`);
-    await player.locator('.back').click();
-    if ((await state()).step !== last.end - 1) fail(where, 'does not go back');
-    // The arrow keys are the diagram's: the page neither scrolls nor turns.
-    const [address, top] = [tab.url(), await tab.evaluate(() => scrollY)];
-    await tab.keyboard.press('Home');
-    await tab.keyboard.press('ArrowLeft');
-    await tab.keyboard.press('ArrowRight');
-    if ((await state()).step !== 1) fail(where, `the arrow keys lead to step ${(await state()).step}`);
-    await tab.keyboard.press('s');
-    if (tab.url() !== address || await tab.evaluate(() => scrollY) !== top || await tab.locator('#mdbook-searchbar').isVisible()) fail(where, 'scrolls or turns the page, or searches it');
-    if (reducedMotion !== 'reduce') {
-      await player.locator('.play').click();
-      await tab.waitForFunction(() => { const one = document.querySelector('step-player'); return one.step === one.end && !one.timer; });
-    }
-    await close();
-  }
 }
