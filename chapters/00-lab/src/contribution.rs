@@ -79,7 +79,10 @@ pub fn pack(records: &Records) -> Result<Contribution> {
     };
     // Every text in it goes through the same sieve, whatever field it is in, now or later.
     let mut json = serde_json::to_value(&made).map_err(|e| Error::Message(e.to_string()))?;
-    without_paths_in(&mut json);
+    texts(&mut json, &mut |text| {
+        *text = without_paths(text);
+        Ok(())
+    })?;
     serde_json::from_value(json).map_err(|e| Error::Message(e.to_string()))
 }
 
@@ -207,8 +210,8 @@ impl Contribution {
             )));
         }
         check_machine(&self.machine)?;
-        let json = serde_json::to_value(self).map_err(|e| Error::Message(e.to_string()))?;
-        check_texts(&json)?;
+        let mut json = serde_json::to_value(self).map_err(|e| Error::Message(e.to_string()))?;
+        texts(&mut json, &mut |text| check_text(text))?;
         let mut known: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
         for value in references.iter().flat_map(Records::values) {
             known.entry(&value.key).or_default().push(value);
@@ -351,33 +354,38 @@ fn is_unseen(c: char) -> bool {
         || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// No text is endless, has control characters, or names a path.
-fn check_texts(json: &serde_json::Value) -> Result<()> {
+/// Every text of the JSON, the names of what it has among them.
+fn texts(
+    json: &mut serde_json::Value,
+    one: &mut impl FnMut(&mut String) -> Result<()>,
+) -> Result<()> {
     use serde_json::Value as Json;
-    let one = |text: &str| {
-        let shown: String = text.chars().filter(|c| !is_unseen(*c)).take(40).collect();
-        let why = if text.chars().count() > LONGEST_TEXT {
-            "is too long"
-        } else if text.chars().any(is_unseen) {
-            "has control characters"
-        } else if without_paths(text) != text {
-            "names a path, which is the sender's own business"
-        } else {
-            return Ok(());
-        };
-        Err(Error::Message(format!(
-            "the text `{shown}` {why}; ask for the file as `measure --send` wrote it"
-        )))
-    };
     match json {
         Json::String(text) => one(text),
-        Json::Array(all) => all.iter().try_for_each(check_texts),
-        Json::Object(all) => all.iter().try_for_each(|(name, value)| {
-            one(name)?;
-            check_texts(value)
+        Json::Array(all) => all.iter_mut().try_for_each(|json| texts(json, one)),
+        Json::Object(all) => all.iter_mut().try_for_each(|(name, json)| {
+            one(&mut name.clone())?;
+            texts(json, one)
         }),
         _ => Ok(()),
     }
+}
+
+/// No text is endless, has control characters, or names a path.
+fn check_text(text: &str) -> Result<()> {
+    let shown: String = text.chars().filter(|c| !is_unseen(*c)).take(40).collect();
+    let why = if text.chars().count() > LONGEST_TEXT {
+        "is too long"
+    } else if text.chars().any(is_unseen) {
+        "has control characters"
+    } else if without_paths(text) != text {
+        "names a path, which is the sender's own business"
+    } else {
+        return Ok(());
+    };
+    Err(Error::Message(format!(
+        "the text `{shown}` {why}; ask for the file as `measure --send` wrote it"
+    )))
 }
 
 /// A command that repeats the run: the reader's own had paths in it, or other experiments.
@@ -464,16 +472,6 @@ fn suggested_name(machine: &Machine) -> String {
     name.truncate(40 - tail.len());
     let name = name.trim_matches('-');
     if name.is_empty() { format!("machine{tail}") } else { format!("{name}{tail}") }
-}
-
-fn without_paths_in(json: &mut serde_json::Value) {
-    use serde_json::Value as Json;
-    match json {
-        Json::String(text) => *text = without_paths(text),
-        Json::Array(all) => all.iter_mut().for_each(without_paths_in),
-        Json::Object(all) => all.values_mut().for_each(without_paths_in),
-        _ => {}
-    }
 }
 
 /// `text` with `…` instead of each path that may be private. Those of the system's drivers are alike on all

@@ -143,7 +143,7 @@ pub fn find(places: &Places, watch: download::Watch) -> Result<DataSet> {
             Err(_) => {} // nothing there yet
         }
         if !mirrors.is_empty() {
-            let wait = download::Patience::default();
+            let wait = download::PATIENCE;
             let got = download::fetch(cache, mirrors, *published, wait, watch);
             match got.and_then(|()| files::read(cache, published)) {
                 Ok(set) => return Ok(DataSet { note: note(&notes), ..set }),

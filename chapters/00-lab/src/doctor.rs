@@ -12,7 +12,7 @@ use crate::{
     Unit,
     data::{Options, Places, files},
     machine::{self, Machine, NvidiaGpu},
-    probe::{Beside, ask},
+    probe::ask,
     toolkit,
 };
 use requirements::{Requirements, System};
@@ -32,21 +32,21 @@ pub fn examine(data: Option<&Path>) -> Vec<Row> {
     // They wait next to each other. One that panicked has a bug and no rows; the others still have theirs.
     let mut rows: Vec<Row> = thread::scope(|scope| {
         let checks = [
-            Beside::start(scope, || of_machine(asked)),
-            Beside::start(scope, || vec![disk(asked, data)]),
-            Beside::start(scope, || vec![data_set(asked, data)]),
-            Beside::start(scope, || vec![asked.row("Rust", version(&["rustc"]))]),
-            Beside::start(scope, || vec![c_compiler(asked, path)]),
-            Beside::start(scope, || of_gpus(asked, &Found::here())),
-            Beside::start(scope, || of_libraries(asked, &libraries::found())),
-            Beside::start(scope, || vec![asked.row("OpenCL", opencl_devices())]),
-            Beside::start(scope, || vec![asked.row("Vulkan", libraries::vulkan())]),
-            Beside::start(scope, || {
+            scope.spawn(|| of_machine(asked)),
+            scope.spawn(|| vec![disk(asked, data)]),
+            scope.spawn(|| vec![data_set(asked, data)]),
+            scope.spawn(|| vec![asked.row("Rust", version(&["rustc"]))]),
+            scope.spawn(|| vec![c_compiler(asked, path)]),
+            scope.spawn(|| of_gpus(asked, &Found::here())),
+            scope.spawn(|| of_libraries(asked, &libraries::found())),
+            scope.spawn(|| vec![asked.row("OpenCL", opencl_devices())]),
+            scope.spawn(|| vec![asked.row("Vulkan", libraries::vulkan())]),
+            scope.spawn(|| {
                 let toolkit = toolkit::of_tiles().map(|folder| folder.display().to_string());
                 vec![asked.row("CUDA 13.5 (tileiras)", toolkit)]
             }),
-            Beside::start(scope, || vec![asked.row("MPI", version(&["mpirun", "mpiexec"]))]),
-            Beside::start(scope, || notebooks(asked, own, path)),
+            scope.spawn(|| vec![asked.row("MPI", version(&["mpirun", "mpiexec"]))]),
+            scope.spawn(|| notebooks(asked, own, path)),
         ];
         checks.into_iter().flat_map(|check| check.join().unwrap_or_default()).collect()
     });

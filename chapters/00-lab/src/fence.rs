@@ -312,9 +312,10 @@ mod tests {
 
     const RATE: Key = Key::measured("demo.rate", Unit::FlopsPerSecond, &["who", "n"]);
     const SHARE: Key = Key::counted("demo.share", Unit::Share, &["who", "seed"]);
+    const MODEL: Key = Key::simulated("demo.model", Unit::FlopsPerSecond, &[]);
 
     fn known(name: &str) -> Option<Key> {
-        [RATE, SHARE].into_iter().find(|key| key.name == name)
+        [RATE, SHARE, MODEL].into_iter().find(|key| key.name == name)
     }
 
     fn read(text: &str) -> Result<Fence> {
@@ -330,8 +331,10 @@ mod tests {
         };
         let share = SHARE.at(&[("who", &"ours"), ("seed", &7)]).value(Samples::one(0.25));
         let skipped = RATE.at(&[("who", &"theirs"), ("n", &64)]).skipped("it is not installed");
-        let values = [rate("ours", 32, 1e9), rate("ours", 64, 2e9), rate("theirs", 32, 5e8), share];
-        testing::records(&testing::demo("demo", &[RATE, SHARE]), &values, &[skipped])
+        let model = MODEL.at(&[]).value(Samples::one(3e9));
+        let ours = [rate("ours", 64, 2e9), rate("ours", 32, 1e9)];
+        let values = [&ours[..], &[rate("theirs", 32, 5e8), share, model]].concat();
+        testing::records(&testing::demo("demo", &[RATE, SHARE, MODEL]), &values, &[skipped])
     }
 
     #[test]
@@ -352,6 +355,11 @@ mod tests {
             assert!(drawing.alt.contains(words), "{}", drawing.alt);
         }
         assert_eq!(drawing.caption, "From 1.00 GFLOP/s to 2.00 GFLOP/s (3).");
+        // A bar that was left out says why; one that nobody looked for is none; a number that nobody measured says so.
+        let text = "bars: rate\ntheirs = demo.rate who=theirs n=64\nnobody = demo.rate who=nobody\na model = demo.model\n> A rate.";
+        let alt = read(text)?.draw(&records())?.alt;
+        let wanted = "theirs: it is not installed; a model: 3.00 GFLOP/s. Numbers: simulated.";
+        assert_eq!(alt, format!("Bars, rate. {wanted}"));
         Ok(())
     }
 
@@ -398,6 +406,10 @@ mod tests {
         assert_eq!(table.rows[0].join(" | "), first);
         assert_eq!(table.rows[1][2], "none");
         assert_eq!(table.rows[2][1..4], ["none", "none", "–"]);
+        let why = "filled\neach n: 32, 64\nn | \"{n}\"\nwhy | demo.rate who=theirs n={n} or-why\nnone | demo.share who=no\n> All.";
+        let why = read(why)?.table(&records())?;
+        assert_eq!(why.head, ["n", "why"], "a column of dashes is none");
+        assert_eq!(why.rows, [["32", "500 MFLOP/s"], ["64", "it is not installed"]]);
         let present = read(&format!("present\n{text}"))?.table(&records())?;
         assert_eq!(present.rows.len(), 3, "the share has no n");
         let text =
@@ -406,7 +418,7 @@ mod tests {
         let text = "words who: theirs \"a library\", ours \"none\"\neach who, n: *\nwho | \"{who}\"\nof | demo.rate who={who} n={n}\n\
                     share | demo.share percent=0\npoints | demo.share points\n> All.";
         let rows = read(text)?.table(&records())?.rows;
-        assert_eq!(rows[0], ["none", "1.00 GFLOP/s", "25%", "+25.0 points"]);
+        assert_eq!(rows[0], ["none", "2.00 GFLOP/s", "25%", "+25.0 points"]);
         assert_eq!(rows[2], ["a library", "500 MFLOP/s", "25%", "+25.0 points"]);
         let text = "each who, n: ours 32 \"this, small\", theirs 32\nwho | \"{who} {n}\"\nrate | demo.rate who={who} n={n}\n> All.";
         let heads = read(text)?.table(&records())?.rows.into_iter().map(|row| row[0].clone());

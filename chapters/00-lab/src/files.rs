@@ -25,11 +25,19 @@ pub fn unmarked(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// A path as a person types it after a command: in quotes if a shell would take it apart.
+/// A path as a person types it after a command.
 pub fn typed(path: &Path) -> String {
-    let path = path.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "/\\:._-+,@~".contains(c);
-    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+    quoted(&path.display().to_string())
+}
+
+/// A word of a command, in quotes if a shell would take it apart.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/\\:._-+,@~=%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 /// SHA-256 of what a model file says about its model and of its weights, little-endian, in hexadecimal digits.

@@ -4,6 +4,8 @@ mod nvidia;
 mod provenance;
 
 use crate::probe::ask;
+#[cfg(target_arch = "x86_64")]
+use raw_cpuid::{CacheType, CpuId};
 use serde::{Deserialize, Serialize};
 use std::{env, fs};
 
@@ -24,7 +26,6 @@ pub struct Machine {
     /// Memory in bytes that this process may use.
     pub memory: u64,
     /// The sizes of the caches that the first core sees.
-    #[serde(default)]
     pub caches: Caches,
     /// The operating system and its kernel.
     pub os: String,
@@ -136,20 +137,18 @@ pub fn avx512_bf16() -> bool {
 /// decides by chance. AMD starts as many `VDPBF16PS` as FMAs, with twice the operations in each (Zen 4 and 5, by this crate's
 /// peaks); Intel half as many of them, which gains nothing over f32.
 pub fn pairs_pay() -> bool {
-    avx512_bf16() && maker() == *b"AuthenticAMD"
+    avx512_bf16() && maker() == "AuthenticAMD"
 }
 
-/// Who made an x86 CPU: the registers of CPUID's leaf 0 in the order of its text.
+/// Who made an x86 CPU.
 #[cfg(target_arch = "x86_64")]
-fn maker() -> [u8; 12] {
-    let leaf = std::arch::x86_64::__cpuid(0);
-    let words = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes);
-    std::array::from_fn(|at| words[at / 4][at % 4])
+fn maker() -> String {
+    CpuId::new().get_vendor_info().map_or_else(String::new, |maker| maker.as_str().to_owned())
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn maker() -> [u8; 12] {
-    [0; 12]
+fn maker() -> String {
+    String::new()
 }
 
 /// Whether this process may use AMX tiles with bf16. The first call asks Linux for the permission, which
@@ -184,7 +183,7 @@ mod amx {
 
     pub fn usable() -> bool {
         static USABLE: OnceLock<bool> = OnceLock::new();
-        *USABLE.get_or_init(|| carried() && kept_by_system() && permitted())
+        *USABLE.get_or_init(|| carried() && permitted())
     }
 
     /// Leaf 7, EDX: bit 22 is AMX-BF16, bit 24 AMX-TILE (Intel SDM vol. 2A, CPUID).
@@ -195,40 +194,15 @@ mod amx {
         }
     }
 
-    /// Whether the system saves the tiles when it switches threads: bits 17 and 18 of XCR0.
-    fn kept_by_system() -> bool {
-        #[target_feature(enable = "xsave")]
-        fn xcr0() -> u64 {
-            // SAFETY: the caller has seen OSXSAVE, which makes XGETBV and register 0 available.
-            unsafe { x86_64::_xgetbv(0) }
-        }
-        // Leaf 1, ECX: bit 26 is XSAVE, bit 27 OSXSAVE.
-        let both = 1 << 26 | 1 << 27;
-        // SAFETY: CPUID has said that the CPU has XSAVE and that the system has switched it on.
-        x86_64::__cpuid(1).ecx & both == both && unsafe { xcr0() } & (0b11 << 17) == 0b11 << 17
-    }
-
-    /// Linux grants the tiles' 8 KiB of state on request: `arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)`
+    /// Linux grants the tiles' 8 KiB of state on request, if it saves them when it switches threads:
+    /// `arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)`
     /// (Documentation/arch/x86/xstate.rst).
     #[cfg(target_os = "linux")]
     fn permitted() -> bool {
-        const ARCH_PRCTL: i64 = 158;
-        const ARCH_REQ_XCOMP_PERM: u64 = 0x1023;
-        const XFEATURE_XTILEDATA: u64 = 18;
-        let result: i64;
-        // SAFETY: the call takes two numbers and touches no memory of ours; the kernel overwrites rcx and r11.
-        unsafe {
-            std::arch::asm!(
-                "syscall",
-                inlateout("rax") ARCH_PRCTL => result,
-                in("rdi") ARCH_REQ_XCOMP_PERM,
-                in("rsi") XFEATURE_XTILEDATA,
-                out("rcx") _,
-                out("r11") _,
-                options(nostack),
-            );
-        }
-        result == 0
+        const ARCH_REQ_XCOMP_PERM: libc::c_ulong = 0x1023;
+        const XFEATURE_XTILEDATA: libc::c_ulong = 18;
+        // SAFETY: the call takes two numbers and touches no memory of ours.
+        unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
     }
 
     /// Elsewhere it is untested, so nothing is promised.
@@ -256,20 +230,10 @@ fn cpu() -> String {
     }
 }
 
-/// The brand string that x86 CPUs carry, on any system (leaves 0x80000002 to 0x80000004).
+/// The brand string that x86 CPUs carry, on any system.
 #[cfg(target_arch = "x86_64")]
 fn brand() -> Option<String> {
-    use std::arch::x86_64::__cpuid;
-    if __cpuid(0x8000_0000).eax < 0x8000_0004 {
-        return None;
-    }
-    let bytes: Vec<u8> = (0x8000_0002..=0x8000_0004_u32)
-        .map(__cpuid)
-        .flat_map(|r| [r.eax, r.ebx, r.ecx, r.edx])
-        .flat_map(u32::to_le_bytes)
-        .take_while(|&byte| byte != 0)
-        .collect();
-    let name = String::from_utf8_lossy(&bytes).trim().to_owned();
+    let name = CpuId::new().get_processor_brand_string()?.as_str().trim().to_owned();
     (!name.is_empty()).then_some(name)
 }
 
@@ -361,29 +325,14 @@ fn cache_size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// Leaf 4 on Intel, leaf 0x8000001D on AMD, of the same form (Intel SDM vol. 2A; AMD APM vol. 3, E.4.15).
 #[cfg(target_arch = "x86_64")]
 fn caches_by_cpuid() -> Caches {
-    use std::arch::x86_64::{__cpuid, __cpuid_count};
     let mut caches = Caches::default();
-    let leaf = if __cpuid(0x8000_0000).eax >= 0x8000_001d && __cpuid_count(0x8000_001d, 0).eax != 0
-    {
-        0x8000_001d
-    } else if __cpuid(0).eax >= 4 {
-        4
-    } else {
-        return caches;
-    };
-    for index in 0..8 {
-        let r = __cpuid_count(leaf, index);
-        let (kind, level) = (r.eax & 0x1f, r.eax >> 5 & 0x7);
-        let (ways, parts, line) = (r.ebx >> 22, r.ebx >> 12 & 0x3ff, r.ebx & 0xfff);
-        let size = [ways, parts, line, r.ecx].into_iter().map(|n| u64::from(n) + 1).product();
-        // 1 is a cache of data, 2 of instructions, 3 of both.
-        match kind {
-            0 => break,
-            kind => caches.put(&level.to_string(), kind != 2, size),
-        }
+    for cache in CpuId::new().get_cache_parameters().into_iter().flatten() {
+        let (ways, parts) = (cache.associativity(), cache.physical_line_partitions());
+        let size = ways * parts * cache.coherency_line_size() * cache.sets();
+        let has_data = cache.cache_type() != CacheType::Instruction;
+        caches.put(&cache.level().to_string(), has_data, size as u64);
     }
     caches
 }
@@ -445,19 +394,6 @@ mod tests {
         assert_eq!(machine.in_short(), "AMD EPYC, 2 cores, AVX2");
         machine = Machine { features: features.to_vec(), gpus: vec![gpu], cores: 1, ..machine };
         assert_eq!(machine.in_short(), "AMD EPYC, 1 core, AVX-512, NVIDIA H200");
-    }
-
-    #[test]
-    fn an_older_machine_file_without_caches_is_read() {
-        let text = r#"{"cpu":"a","cores":2,"features":[],"memory":1,"os":"b","gpus":[],"driver":null,"cuda":null}"#;
-        assert_eq!(serde_json::from_str::<Machine>(text).unwrap().caches, Caches::default());
-    }
-
-    #[test]
-    fn units_of_bf16_are_features_only_where_they_may_be_used() {
-        assert_eq!(features().contains(&"amx-bf16"), amx_bf16());
-        assert_eq!(why_no_amx().is_none(), amx_bf16());
-        assert_eq!(features().contains(&"avx512bf16"), avx512_bf16());
     }
 
     #[test]

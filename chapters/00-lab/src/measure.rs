@@ -206,15 +206,5 @@ mod tests {
             }
         }
 
-        #[test]
-        fn samples_keep_their_order_and_pairs_are_those_of_one_round(
-            ones in prop::collection::vec(-1e9_f64..1e9, 0..9), twos in prop::collection::vec(-1e9_f64..1e9, 0..9),
-        ) {
-            let apart = Samples(ones.clone()).paired(&Samples(twos.clone()), |one, two| one - two);
-            let rounds = ones.len().min(twos.len());
-            prop_assert_eq!(apart.0, (0..rounds).map(|at| ones[at] - twos[at]).collect::<Vec<_>>());
-            let doubled = Samples(ones.clone()).map(|v| 2.0 * v);
-            prop_assert_eq!(doubled.0, ones.iter().map(|v| 2.0 * v).collect::<Vec<_>>());
-        }
     }
 }

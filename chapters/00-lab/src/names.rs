@@ -156,19 +156,8 @@ mod tests {
 
     #[test]
     fn a_slip_of_the_finger_names_the_nearest() {
-        let many = [
-            "mlp",
-            "cnn",
-            "rnn",
-            "resnet",
-            "linear",
-            "transformer",
-            "gpt",
-            "wide",
-            "deep",
-            "tall",
-            "flat",
-        ];
+        let many = "mlp cnn rnn resnet linear transformer gpt wide deep tall flat";
+        let many: Vec<&str> = many.split(' ').collect();
         let error = named("model", "transfromer", &many).unwrap_err().to_string();
         assert!(
             error.starts_with("there is no model `transfromer`; the nearest are transformer, "),

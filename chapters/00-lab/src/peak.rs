@@ -9,7 +9,10 @@ use crate::{Plan, Samples, machine, record::Limit};
 use std::{
     collections::BTreeMap,
     hint::black_box,
-    sync::{Barrier, Mutex, OnceLock, PoisonError},
+    sync::{
+        Barrier, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -288,6 +291,49 @@ impl Traffic {
     }
 }
 
+/// What does arithmetic in a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    /// f32 in vectors.
+    FmaF32,
+    /// bf16 in vectors: AVX512-BF16.
+    PairsBf16,
+    /// bf16 in tiles: AMX.
+    AmxBf16,
+}
+
+impl Unit {
+    /// Samples of the rate in FLOP/s of `threads` cores together; `None` where this CPU has no such unit.
+    pub fn samples(self, threads: usize, plan: Plan) -> Option<Samples> {
+        match self {
+            Self::FmaF32 => Some(fma_f32_samples(threads, plan)),
+            #[cfg(target_arch = "x86_64")]
+            Self::PairsBf16 if machine::avx512_bf16() => {
+                // SAFETY: the CPU has the instructions.
+                Some(arithmetic(threads, plan, |rounds| unsafe { pairs::run(rounds) }))
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::AmxBf16 if machine::amx_bf16() => {
+                // SAFETY: `amx_bf16` has seen the instructions and got the permission, for every thread.
+                Some(arithmetic(threads, plan, |rounds| unsafe { amx::run(rounds) }))
+            }
+            _ => None,
+        }
+    }
+
+    /// The best of some samples, measured once in a process (0.2 s).
+    fn peak(self, threads: usize) -> Option<Limit> {
+        let threads = threads.max(1);
+        let what = match self {
+            Self::FmaF32 => format!("FMA peak ({})", Simd::detect().name()),
+            Self::PairsBf16 => "AVX512-BF16 peak".to_owned(),
+            Self::AmxBf16 => "AMX bf16 peak".to_owned(),
+        };
+        let value = once(Kind::Unit(self), threads, || self.samples(threads, QUICK))?;
+        Some(Limit { name: format!("{} {what}", cores_of(threads)), value })
+    }
+}
+
 /// The f32 peak of `threads` cores, measured once in a process (0.2 s): the best of its samples.
 ///
 /// ```
@@ -295,40 +341,26 @@ impl Traffic {
 /// assert!(peak.value > 1e8, "{} is {}", peak.name, lab::Unit::FlopsPerSecond.format(peak.value));
 /// ```
 pub fn fma_f32(threads: usize) -> Limit {
-    let threads = threads.max(1);
-    let simd = Simd::detect();
-    Limit {
-        name: format!("{} FMA peak ({})", cores_of(threads), simd.name()),
-        value: once(Kind::Fma, threads, || fma_f32_samples(threads, QUICK)),
-    }
+    Unit::FmaF32.peak(threads).expect("every CPU has one")
 }
 
 /// The bf16 peak of `threads` cores' vectors, measured once in a process; `None` where there is no AVX512-BF16.
 pub fn pairs_bf16(threads: usize) -> Option<Limit> {
-    let threads = threads.max(1);
-    machine::avx512_bf16().then(|| Limit {
-        name: format!("{} AVX512-BF16 peak", cores_of(threads)),
-        value: once(Kind::Pairs, threads, || {
-            pairs_bf16_samples(threads, QUICK).unwrap_or_default()
-        }),
-    })
+    Unit::PairsBf16.peak(threads)
 }
 
 /// The bf16 peak of `threads` cores' matrix units, measured once in a process; `None` where there is no AMX.
 pub fn amx_bf16(threads: usize) -> Option<Limit> {
-    let threads = threads.max(1);
-    machine::amx_bf16().then(|| Limit {
-        name: format!("{} AMX bf16 peak", cores_of(threads)),
-        value: once(Kind::Amx, threads, || amx_bf16_samples(threads, QUICK).unwrap_or_default()),
-    })
+    Unit::AmxBf16.peak(threads)
 }
 
 /// The memory bandwidth that `threads` cores reach, measured once in a process: the best of its samples.
 pub fn bandwidth(traffic: Traffic, threads: usize) -> Limit {
     let threads = threads.max(1);
+    let samples = || Some(bandwidth_samples(traffic, threads, QUICK));
     Limit {
         name: format!("{} memory bandwidth ({})", cores_of(threads), traffic.name()),
-        value: once(Kind::Memory(traffic), threads, || bandwidth_samples(traffic, threads, QUICK)),
+        value: once(Kind::Memory(traffic), threads, samples).expect("every CPU has memory"),
     }
 }
 
@@ -336,28 +368,6 @@ pub fn bandwidth(traffic: Traffic, threads: usize) -> Limit {
 pub fn fma_f32_samples(threads: usize, plan: Plan) -> Samples {
     let simd = Simd::detect();
     arithmetic(threads, plan, |rounds| simd.run(rounds))
-}
-
-/// Samples of the bf16 rate in FLOP/s of `threads` cores' vectors together; `None` where there is no AVX512-BF16.
-pub fn pairs_bf16_samples(threads: usize, plan: Plan) -> Option<Samples> {
-    #[cfg(target_arch = "x86_64")]
-    if machine::avx512_bf16() {
-        // SAFETY: the CPU has the instructions.
-        return Some(arithmetic(threads, plan, |rounds| unsafe { pairs::run(rounds) }));
-    }
-    let _ = (threads, plan);
-    None
-}
-
-/// Samples of the bf16 rate in FLOP/s of `threads` cores' matrix units together; `None` where there is no AMX.
-pub fn amx_bf16_samples(threads: usize, plan: Plan) -> Option<Samples> {
-    #[cfg(target_arch = "x86_64")]
-    if machine::amx_bf16() {
-        // SAFETY: `amx_bf16` has seen the instructions and got the permission, for every thread.
-        return Some(arithmetic(threads, plan, |rounds| unsafe { amx::run(rounds) }));
-    }
-    let _ = (threads, plan);
-    None
 }
 
 /// Samples of the bandwidth in B/s that `threads` cores reach together.
@@ -389,31 +399,25 @@ const QUICK: Plan = Plan {
 /// the caches that the first core sees, as if none were shared; at least 64 MiB, at most a sixteenth of the
 /// memory.
 fn array_elements(threads: usize) -> usize {
-    let (caches, memory) = *CACHE_AND_MEMORY.get_or_init(|| {
-        let (caches, memory) = machine::caches_and_memory();
-        (caches.l3.unwrap_or(0) + caches.l2.unwrap_or(0), memory)
-    });
+    let (caches, memory) = machine::caches_and_memory();
+    let caches = caches.l3.unwrap_or(0) + caches.l2.unwrap_or(0);
     let room = if memory == 0 { 256 << 20 } else { memory / 16 };
     let wanted = 4 * caches * threads.max(1) as u64;
     (wanted.max(64 << 20).min(room.max(1 << 20)) / 8) as usize
 }
 
-static CACHE_AND_MEMORY: OnceLock<(u64, u64)> = OnceLock::new();
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
-    Fma,
-    Pairs,
-    Amx,
+    Unit(Unit),
     Memory(Traffic),
 }
 
 /// The best sample of a measurement, taken the first time that it is asked for. A caller at the same time
 /// waits: two measurements at once would halve each other.
-fn once(kind: Kind, threads: usize, measure: impl FnOnce() -> Samples) -> f64 {
-    static KNOWN: Mutex<BTreeMap<(Kind, usize), f64>> = Mutex::new(BTreeMap::new());
+fn once(kind: Kind, threads: usize, measure: impl FnOnce() -> Option<Samples>) -> Option<f64> {
+    static KNOWN: Mutex<BTreeMap<(Kind, usize), Option<f64>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    *known.entry((kind, threads)).or_insert_with(|| measure().quantile(1.0))
+    *known.entry((kind, threads)).or_insert_with(|| Some(measure()?.quantile(1.0)))
 }
 
 /// The rate of a kernel that takes a number of rounds and returns how many operations they were.
@@ -430,18 +434,12 @@ fn arithmetic(threads: usize, plan: Plan, kernel: impl Fn(u64) -> f64 + Sync) ->
         }
         rounds *= 2;
     }
-    let operations = Mutex::new(0.0);
-    let seconds = together(
-        threads,
-        plan,
-        || (),
-        |()| {
-            let done = kernel(rounds);
-            *operations.lock().unwrap_or_else(PoisonError::into_inner) = done;
-        },
-    );
-    let each = operations.into_inner().unwrap_or_else(PoisonError::into_inner);
-    seconds.map(|seconds| each * threads.max(1) as f64 / seconds)
+    let operations = kernel(rounds) * threads.max(1) as f64;
+    let work = |(): &mut ()| {
+        black_box(kernel(rounds));
+    };
+    let seconds = together(threads, plan, || (), work);
+    seconds.map(|seconds| operations / seconds)
 }
 
 /// Seconds from the moment when all threads start `work` to the moment when the last one has ended it.
@@ -453,38 +451,32 @@ fn together<State>(
 ) -> Samples {
     let others = threads.max(1) - 1;
     let barrier = Barrier::new(others + 1);
-    let go_on = Mutex::new(true);
+    let done = AtomicBool::new(false);
+    // Waits for all threads; whether there is another round.
+    let starts = || {
+        barrier.wait();
+        !done.load(Relaxed)
+    };
     thread::scope(|scope| {
         for _ in 0..others {
             scope.spawn(|| {
                 let mut state = prepare();
-                while starts(&barrier, &go_on) {
+                while starts() {
                     work(&mut state);
                     barrier.wait();
                 }
             });
         }
         let mut state = prepare();
-        let mut round = || {
-            starts(&barrier, &go_on);
+        let samples = crate::measure::time(plan, || {
+            starts();
             work(&mut state);
             barrier.wait();
-        };
-        let samples = crate::measure::time(plan, &mut round);
-        set(&go_on, false);
+        });
+        done.store(true, Relaxed);
         barrier.wait();
         samples
     })
-}
-
-/// Waits for all threads and says whether there is another round.
-fn starts(barrier: &Barrier, go_on: &Mutex<bool>) -> bool {
-    barrier.wait();
-    *go_on.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn set(flag: &Mutex<bool>, value: bool) {
-    *flag.lock().unwrap_or_else(PoisonError::into_inner) = value;
 }
 
 /// `one core's`, `two cores'`, `16 cores'`.
@@ -524,7 +516,7 @@ mod tests {
     /// where it is clearly slower.
     #[test]
     fn pairs_pay_where_they_are_faster_than_f32() {
-        let agree = || match pairs_bf16_samples(1, SHORT) {
+        let agree = || match Unit::PairsBf16.samples(1, SHORT) {
             None => !machine::pairs_pay(),
             Some(pairs) => {
                 let ratio = pairs.quantile(1.0) / fma_f32_samples(1, SHORT).quantile(1.0);
@@ -556,19 +548,11 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_peak_of_pairs_exactly_where_the_cpu_multiplies_them() {
+    fn there_is_a_peak_of_bf16_exactly_where_the_cpu_has_the_unit() {
         let named = machine::Machine::of_cpu().features;
-        assert_eq!(pairs_bf16(1).is_some(), named.contains(&"avx512bf16".to_owned()));
-        if let Some(limit) = pairs_bf16(1) {
-            assert!(limit.value > 1e10, "{limit:?}");
-        }
-    }
-
-    #[test]
-    fn there_is_an_amx_peak_exactly_where_there_is_amx() {
-        assert_eq!(amx_bf16(1).is_some(), machine::amx_bf16());
-        if let Some(limit) = amx_bf16(1) {
-            assert!(limit.value > 1e10, "{limit:?}");
+        for (limit, feature) in [(pairs_bf16(1), "avx512bf16"), (amx_bf16(1), "amx-bf16")] {
+            assert_eq!(limit.is_some(), named.contains(&feature.to_owned()));
+            assert!(limit.is_none_or(|limit| limit.value > 1e10), "{feature}");
         }
     }
 

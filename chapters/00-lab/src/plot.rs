@@ -13,8 +13,8 @@ mod scale;
 mod spots;
 
 pub use bars::{Bar, BarPlot};
-pub(crate) use canvas::escaped;
 pub use canvas::{Sheet, text_width};
+pub(crate) use canvas::{broken, escaped};
 pub use heat::{Cell, HeatMap};
 pub use scale::{Axis, Scale};
 

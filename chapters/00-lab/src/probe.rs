@@ -10,32 +10,6 @@ use std::{
     time::Duration,
 };
 
-/// Work that runs next to this thread, or was done in it where the system gives no other.
-pub(crate) enum Beside<'scope, T> {
-    Thread(thread::ScopedJoinHandle<'scope, T>),
-    Done(T),
-}
-
-impl<'scope, T: Send + 'scope> Beside<'scope, T> {
-    pub fn start<'env>(
-        scope: &'scope thread::Scope<'scope, 'env>,
-        work: impl Fn() -> T + Copy + Send + 'scope,
-    ) -> Self {
-        match thread::Builder::new().spawn_scoped(scope, work) {
-            Ok(thread) => Self::Thread(thread),
-            Err(_) => Self::Done(work()),
-        }
-    }
-
-    /// What came of it; `None` if it panicked.
-    pub fn join(self) -> Option<T> {
-        match self {
-            Self::Thread(thread) => thread.join().ok(),
-            Self::Done(done) => Some(done),
-        }
-    }
-}
-
 /// Whether this process runs a notebook's cells: evcxr sets the variable for the process that it starts.
 pub(crate) fn in_notebook() -> bool {
     std::env::var_os("EVCXR_IS_RUNTIME").is_some()
@@ -85,15 +59,13 @@ pub fn within(limit: Duration, program: &mut Command) -> Option<(String, Option<
     let mut child = tied(program).spawn().ok()?;
     let mut pipe = child.stdout.take()?;
     let (send, receive) = mpsc::channel();
-    let reader = thread::Builder::new().spawn(move || {
+    thread::spawn(move || {
         let mut bytes = Vec::new();
         // A program that prints without end must not fill the memory.
         let read = pipe.by_ref().take(1 << 20).read_to_end(&mut bytes);
         // The receiver may have given up: then the reply is not needed.
         let _ = send.send(read.map(|_| bytes));
     });
-    // Where the system gives no thread nothing is read, and nothing is received.
-    drop(reader);
     let mut read = receive.recv_timeout(limit);
     let late = read.is_err();
     if late {

@@ -155,6 +155,12 @@ impl Progress {
         self.if_due();
     }
 
+    /// So many are counted in all.
+    pub fn set(&self, done: u64) {
+        self.bar.set_position(done);
+        self.if_due();
+    }
+
     /// A line that stays.
     pub fn println(&self, text: &str) {
         match &self.lines {
@@ -325,21 +331,15 @@ mod tests {
         Value { limit, ..Value::new("a.b", &[("n", &4)], Unit::FlopsPerSecond, samples) }
     }
 
-    /// Plain lines into `out`, at most one in `every`.
-    fn lines(
-        title: &str,
-        len: Option<u64>,
-        every: Duration,
-        out: Box<dyn Write + Send>,
-    ) -> Progress {
-        Progress::lines(title.to_owned(), len, Counts::Steps, every, out)
+    /// Plain lines onto the sheet, at most one in `every`.
+    fn lines(len: Option<u64>, every: Duration, sheet: &Sheet) -> Progress {
+        Progress::lines("job".to_owned(), len, Counts::Steps, every, Box::new(sheet.clone()))
     }
 
     #[test]
-    fn lines_are_plain_and_few() {
+    fn lines_are_plain_and_few_and_tell_how_far_the_job_is() {
         let sheet = Sheet::default();
-        let hour = Duration::from_hours(1);
-        let progress = lines("reading", Some(1000), hour, Box::new(sheet.clone()));
+        let progress = lines(Some(1000), Duration::from_hours(1), &sheet);
         for _ in 0..1000 {
             progress.inc(1);
             progress.note("a file");
@@ -350,54 +350,23 @@ mod tests {
         progress.finish();
         progress.finish();
         let text = sheet.text();
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[..2], ["reading", "  a.b n=4  160 GFLOP/s (50% of the peak)"]);
-        assert!(lines[2].starts_with("reading: done in "), "{text}");
-        assert_eq!(lines.len(), 3, "{text}");
-        assert!(!text.contains(['\r', '\u{1b}']), "{text:?}");
-    }
-
-    #[test]
-    fn a_line_tells_how_far_the_job_is() {
+        let [first, second, last] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+        assert_eq!([first, second], ["job", "  a.b n=4  160 GFLOP/s (50% of the peak)"]);
+        assert!(last.starts_with("job: done in ") && !text.contains(['\r', '\u{1b}']), "{text:?}");
         let sheet = Sheet::default();
-        let progress = lines("job", Some(8), Duration::ZERO, Box::new(sheet.clone()));
-        progress.inc(2);
+        let progress = Progress { brief: true, ..lines(Some(8), Duration::ZERO, &sheet) };
+        progress.set(2);
         progress.note("the third");
-        let text = sheet.text();
-        assert!(text.contains("job: 2 of 8 (25%), 0 s\n"), "{text}");
-        assert!(text.contains("job: 2 of 8 (25%), 0 s, the third\n"), "{text}");
-    }
-
-    #[test]
-    fn a_terminal_gets_a_bar_and_values_above_it() {
-        let sheet = Sheet::default();
-        let target = ProgressDrawTarget::term_like(Box::new(sheet.clone()));
-        let progress = Progress::bar("job".to_owned(), Some(4), Counts::Steps, target);
-        progress.note("second step");
-        progress.inc(2);
-        progress.below("the first line\nthe second");
-        progress.value(&value());
-        progress.finish();
-        let text = sheet.text();
-        assert!(text.contains("the first line") && text.contains("the second"), "{text:?}");
-        assert!(progress.width().is_some());
-        assert!(text.contains("2/4") && text.contains("second step"), "{text:?}");
-        assert!(text.contains("a.b n=4  160 GFLOP/s (50% of the peak)"), "{text:?}");
-    }
-
-    #[test]
-    fn a_brief_one_leaves_out_the_values() {
-        let sheet = Sheet::default();
-        let lines = lines("job", Some(4), Duration::ZERO, Box::new(sheet.clone()));
-        let progress = Progress { brief: true, ..lines };
         progress.value(&value());
         progress.println("a finding");
-        assert_eq!(sheet.text(), "job\na finding\n");
+        let (two, more) = ("job: 2 of 8 (25%), 0 s\n", ", the third\na finding\n");
+        assert_eq!(sheet.text(), format!("job\n{two}{}{more}", two.trim_end()));
     }
 
     #[test]
-    fn every_style_of_bar_is_one_that_indicatif_knows() {
+    fn a_terminal_gets_a_bar_of_its_kind_and_values_above_it() {
         for (len, counts, wanted) in [
+            (Some(4096), Counts::Steps, "2048/4096"),
             (Some(4096), Counts::Bytes, "2.00 KiB/4.00 KiB"),
             (None, Counts::Bytes, "2.00 KiB"),
             (None, Counts::Steps, "job"),
@@ -407,9 +376,15 @@ mod tests {
             let progress = Progress::bar("job".to_owned(), len, counts, target);
             progress.inc(2048);
             progress.note("now");
+            progress.below("the first line\nthe second");
+            progress.value(&value());
+            assert!(progress.width().is_some());
             progress.finish();
             let text = sheet.text();
-            assert!(text.contains(wanted) && text.contains("now"), "{text:?}");
+            let value = "a.b n=4  160 GFLOP/s (50% of the peak)";
+            for part in [wanted, "now", "the first line", "the second", value] {
+                assert!(text.contains(part), "{part} is missing in {text:?}");
+            }
         }
     }
 
@@ -424,7 +399,10 @@ mod tests {
                 Err(io::ErrorKind::BrokenPipe.into())
             }
         }
-        for progress in [Progress::hidden(), lines("a", None, Duration::ZERO, Box::new(Closed))] {
+        for progress in [
+            Progress::hidden(),
+            Progress::lines("a".to_owned(), None, Counts::Steps, Duration::ZERO, Box::new(Closed)),
+        ] {
             progress.note("b");
             progress.inc(1);
             progress.println("c");

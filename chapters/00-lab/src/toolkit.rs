@@ -117,55 +117,36 @@ mod tests {
     }
 
     #[test]
-    fn a_toolkit_is_found_by_variable_by_compiler_and_by_library_path() {
+    fn a_toolkit_is_found_by_variable_by_compiler_by_library_path_and_in_python_packages() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name).display().to_string();
-        touch(&folder.path().join("b/bin/nvcc"));
-        for root in ["a", "c/lib"] {
-            fs::create_dir_all(folder.path().join(root)).unwrap();
+        let packages = "v/lib/python3.12/site-packages/nvidia";
+        for file in ["b/bin/nvcc", "v/bin/python3", "a/x", "c/lib/x"] {
+            touch(&folder.path().join(file));
         }
-        let variables = [
-            ("CUDA_PATH", at("a")),
-            ("CUDA_HOME", at("a")),
-            ("CUDA_ROOT", at("not there")),
-            ("PATH", format!("{}:{}", at("none"), at("b/bin"))),
-            ("LD_LIBRARY_PATH", at("c/lib")),
-        ];
-        assert_eq!(below(folder.path(), &variables), ["a", "c", "b"]);
-    }
-
-    #[test]
-    fn parts_in_python_packages_are_found_of_either_layout() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name).display().to_string();
-        touch(&folder.path().join("v/bin/python3"));
-        for part in ["cu13/lib", "cublas/lib"] {
-            let packages = "v/lib/python3.12/site-packages/nvidia";
-            fs::create_dir_all(folder.path().join(packages).join(part)).unwrap();
+        for file in ["cu13/lib/x", "cublas/lib/x"] {
+            touch(&folder.path().join(packages).join(file));
         }
-        fs::create_dir_all(folder.path().join("h/.local/lib/python3.9/site-packages/nvidia/x"))
-            .unwrap();
-        let wanted =
-            ["cu13", "cublas"].map(|p| format!("v/lib/python3.12/site-packages/nvidia/{p}"));
-        assert_eq!(below(folder.path(), &[("PATH", at("v/bin"))]), wanted);
-        assert_eq!(below(folder.path(), &[("VIRTUAL_ENV", at("v"))]), wanted);
-        let by_home = below(folder.path(), &[("HOME", at("h"))]);
-        assert_eq!(by_home, ["h/.local/lib/python3.9/site-packages/nvidia/x"]);
-        // One part on LD_LIBRARY_PATH leads to those next to it.
-        let part = at("v/lib/python3.12/site-packages/nvidia/cublas/lib");
-        let mut beside = below(folder.path(), &[("LD_LIBRARY_PATH", part)]);
-        beside.sort();
-        assert_eq!(beside, wanted);
-    }
-
-    #[test]
-    fn a_folder_is_listed_by_name_and_a_missing_one_is_empty() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["b", "a", "c"] {
-            touch(&folder.path().join(name));
+        touch(&folder.path().join("h/.local/lib/python3.9/site-packages/nvidia/x/y"));
+        let [cu13, cublas] = ["cu13", "cublas"].map(|part| format!("{packages}/{part}"));
+        let home = "h/.local/lib/python3.9/site-packages/nvidia/x".to_owned();
+        let named = [("CUDA_PATH", at("a")), ("CUDA_HOME", at("a")), ("CUDA_ROOT", at("none"))];
+        let path = [("PATH", format!("{}:{}", at("none"), at("b/bin")))];
+        for (variables, wanted) in [
+            (&named[..], &["a".to_owned()][..]),
+            (&path, &["b".to_owned()]),
+            (&[("LD_LIBRARY_PATH", at("c/lib"))], &["c".to_owned()]),
+            (&[("PATH", at("v/bin"))], &[cu13.clone(), cublas.clone()]),
+            (&[("VIRTUAL_ENV", at("v"))], &[cu13.clone(), cublas.clone()]),
+            (&[("HOME", at("h"))], &[home]),
+            // One part leads to those next to it.
+            (&[("LD_LIBRARY_PATH", at(&format!("{cublas}/lib")))], &[cublas.clone(), cu13.clone()]),
+        ] {
+            assert_eq!(below(folder.path(), variables), wanted, "{variables:?}");
         }
-        assert_eq!(sorted(folder.path()), ["a", "b", "c"].map(|name| folder.path().join(name)));
-        assert!(sorted(&folder.path().join("d")).is_empty());
+        let all = [&named[..], &path, &[("LD_LIBRARY_PATH", at("c/lib"))]].concat();
+        assert_eq!(below(folder.path(), &all), ["a", "c", "b"], "the likeliest first");
+        assert!(sorted(&folder.path().join("none")).is_empty());
         assert!(roots().iter().all(|root| root.is_dir()));
     }
 }

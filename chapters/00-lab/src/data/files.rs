@@ -13,7 +13,7 @@ use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 use std::{
     fs::{self, File},
-    io::{self, BufRead as _, BufReader, Read},
+    io::{self, BufRead, BufReader, Read},
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -54,24 +54,14 @@ pub const MNIST: [Published; 4] = [
 ];
 
 /// Fashion-MNIST: ten kinds of clothes in files like MNIST's.
-pub const FASHION: [Published; 4] = [
-    Published {
-        sha256: "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-        ..MNIST[0]
-    },
-    Published {
-        sha256: "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-        ..MNIST[1]
-    },
-    Published {
-        sha256: "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-        ..MNIST[2]
-    },
-    Published {
-        sha256: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-        ..MNIST[3]
-    },
-];
+pub const FASHION: [Published; 4] = {
+    let [mut a, mut b, mut c, mut d] = MNIST;
+    a.sha256 = "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888";
+    b.sha256 = "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9";
+    c.sha256 = "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b";
+    d.sha256 = "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34";
+    [a, b, c, d]
+};
 
 /// Reads the data set in `folder`, plain or gzip. It is Fashion-MNIST if its files are, byte for byte, [`FASHION`], and
 /// MNIST if they are `published` (that is, [`MNIST`]).
@@ -288,9 +278,8 @@ pub fn any(folder: &Path) -> bool {
 /// How a gzip file begins.
 pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// A file's bytes, unpacked if they are gzip, whatever its name says; and whether they are.
-pub(super) fn unpacked(path: &Path) -> io::Result<(bool, Box<dyn Read>)> {
-    let mut file = BufReader::new(File::open(path)?);
+/// The bytes, unpacked if they are gzip, whatever the file's name says; and whether they are.
+pub(super) fn unpacked<'r>(mut file: impl BufRead + 'r) -> io::Result<(bool, Box<dyn Read + 'r>)> {
     let packed = file.fill_buf()?.starts_with(&GZIP);
     Ok((packed, if packed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) }))
 }
@@ -298,7 +287,8 @@ pub(super) fn unpacked(path: &Path) -> io::Result<(bool, Box<dyn Read>)> {
 /// The unpacked bytes of a file, and whether it was packed: no more than its header promises, and one, so that neither a
 /// wrong file nor a gzip bomb fills the memory.
 fn bytes_of(path: &Path, kind: Kind) -> Result<(bool, Vec<u8>)> {
-    let (packed, file) = unpacked(path).map_err(|error| Error::io(path, error))?;
+    let open = File::open(path).and_then(|file| unpacked(BufReader::new(file)));
+    let (packed, file) = open.map_err(|error| Error::io(path, error))?;
     let bytes = limited(file, kind).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
             if packed =>

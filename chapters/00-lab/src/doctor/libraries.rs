@@ -2,11 +2,14 @@
 
 use crate::toolkit;
 use libloading::Symbol;
+use opencl3::{
+    device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_GPU, Device},
+    platform::get_platforms,
+};
 use std::{
-    ffi::{CStr, c_int, c_uint, c_void},
+    ffi::{c_int, c_uint},
     mem::ManuallyDrop,
     path::{Path, PathBuf},
-    ptr,
     sync::OnceLock,
 };
 
@@ -242,76 +245,22 @@ pub fn opencl_devices() -> Option<String> {
 }
 
 fn ask_opencl() -> Option<String> {
-    const NAMES: [&str; 4] = [
-        "libOpenCL.so.1",
-        "libOpenCL.so",
-        "OpenCL.dll",
-        "/System/Library/Frameworks/OpenCL.framework/OpenCL",
-    ];
-    /// `clGetPlatformIDs(num_entries, platforms, num_platforms)`.
-    type Platforms = unsafe extern "C" fn(c_uint, *mut *mut c_void, *mut c_uint) -> c_int;
-    /// `clGetDeviceIDs(platform, type, num_entries, devices, num_devices)`.
-    type Devices =
-        unsafe extern "C" fn(*mut c_void, Bitfield, c_uint, *mut *mut c_void, *mut c_uint) -> c_int;
-    /// `CL_DEVICE_TYPE_ALL`.
-    const ALL: Bitfield = 0xffff_ffff;
-
-    let library = ManuallyDrop::new(open(&NAMES, &[]).next()?);
-    // SAFETY: the types are those of OpenCL 1.0's header.
-    let (platforms, devices, info) = unsafe {
-        (
-            library.get::<Platforms>(b"clGetPlatformIDs\0").ok()?,
-            library.get::<Devices>(b"clGetDeviceIDs\0").ok()?,
-            library.get::<Info>(b"clGetDeviceInfo\0").ok()?,
-        )
+    let platforms = get_platforms().ok()?.into_iter();
+    let devices = platforms.flat_map(|one| one.get_devices(CL_DEVICE_TYPE_ALL).unwrap_or_default());
+    let name = |device| {
+        let device = Device::new(device);
+        let (kind, name) = (device.dev_type().ok()?, device.name().ok()?);
+        Some(format!("{}: {}", kind_name(kind), name.trim()))
     };
-    let mut names = Vec::new();
-    let mut found = [ptr::null_mut(); 16];
-    let mut count: c_uint = 0;
-    // SAFETY: there is room for the sixteen that are asked for.
-    if unsafe { platforms(16, found.as_mut_ptr(), &raw mut count) } != 0 {
-        return None;
-    }
-    for &platform in &found[..found.len().min(count as usize)] {
-        let mut handles = [ptr::null_mut(); 16];
-        let mut count: c_uint = 0;
-        // SAFETY: as above; the platform is one that OpenCL gave.
-        if unsafe { devices(platform, ALL, 16, handles.as_mut_ptr(), &raw mut count) } == 0 {
-            let handles = &handles[..handles.len().min(count as usize)];
-            names.extend(handles.iter().filter_map(|&device| opencl_name(*info, device)));
-        }
-    }
+    let names: Vec<String> = devices.filter_map(name).collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// `clGetDeviceInfo(device, name, size, value, size_ret)`.
-type Info = unsafe extern "C" fn(*mut c_void, c_uint, usize, *mut c_void, *mut usize) -> c_int;
-
-/// `GPU: NVIDIA H200` of a device that `OpenCL` gave.
-fn opencl_name(info: Info, device: *mut c_void) -> Option<String> {
-    /// `CL_DEVICE_TYPE` and `CL_DEVICE_NAME`.
-    const TYPE: c_uint = 0x1000;
-    const NAME: c_uint = 0x102b;
-    let mut name = [0_u8; 256];
-    // The last byte stays zero: a name that is longer ends there.
-    let room = name.len() - 1;
-    // SAFETY: the device is one that OpenCL gave; it writes at most `room` bytes.
-    let status = unsafe { info(device, NAME, room, name.as_mut_ptr().cast(), ptr::null_mut()) };
-    let name = (status == 0).then(|| CStr::from_bytes_until_nul(&name).ok())??;
-    let mut kind: Bitfield = 0;
-    // SAFETY: as above; it writes one bit field.
-    unsafe { info(device, TYPE, size_of::<Bitfield>(), (&raw mut kind).cast(), ptr::null_mut()) };
-    Some(format!("{}: {}", kind_name(kind), name.to_string_lossy().trim()))
-}
-
-/// `cl_bitfield`, 64 bits everywhere.
-type Bitfield = u64;
-
-/// What a device's type means: bit 1 is a CPU, bit 2 a GPU (`cl.h`).
-fn kind_name(kind: Bitfield) -> &'static str {
+/// What a device's type means.
+fn kind_name(kind: u64) -> &'static str {
     match kind {
-        kind if kind & 4 != 0 => "GPU",
-        kind if kind & 2 != 0 => "CPU",
+        kind if kind & CL_DEVICE_TYPE_GPU != 0 => "GPU",
+        kind if kind & CL_DEVICE_TYPE_CPU != 0 => "CPU",
         _ => "accelerator",
     }
 }
@@ -360,13 +309,5 @@ mod tests {
         if let Some(names) = opencl_devices() {
             assert!(names.contains("CPU: ") || names.contains("GPU: "), "{names}");
         }
-    }
-
-    #[test]
-    fn looking_for_every_library_is_safe() {
-        for library in Library::ALL {
-            assert!(library.find(driver_version()).is_none_or(|version| version.contains('.')));
-        }
-        assert!(opencl_devices().is_none_or(|names| !names.is_empty()));
     }
 }

@@ -172,17 +172,6 @@ fn a_folder_that_the_reader_named_and_that_is_wrong_is_told() {
 }
 
 #[test]
-fn a_program_is_found_where_the_path_says() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join(format!("tool{}", env::consts::EXE_SUFFIX));
-    fs::write(&file, "").unwrap();
-    let path = Some(folder.path().as_os_str());
-    assert_eq!(on_path("tool", path), Some(file.display().to_string()));
-    assert_eq!(on_path("other", path), None);
-    assert_eq!(on_path("tool", None), None);
-}
-
-#[test]
 fn notebooks_of_our_own_come_before_those_of_the_system() {
     let folder = tempfile::tempdir().unwrap();
     let found = |own: &Path, path: Option<&OsStr>| {

@@ -1,7 +1,7 @@
 //! The doctor's rows for a terminal.
 
 use super::requirements::Row;
-use crate::names::variable;
+use crate::{names::variable, plot::broken};
 use console::Term;
 use std::{
     fmt::Write as _,
@@ -57,20 +57,9 @@ fn render(rows: &[Row], width: usize, colour: bool) -> String {
 
 /// Writes words in lines of `width`, all but the first indented.
 fn paragraph(text: &mut String, words: &str, indent: usize, width: usize) {
-    let mut column = indent;
-    for (i, word) in words.split_whitespace().enumerate() {
-        let wide = word.chars().count();
-        if i > 0 && column + 1 + wide > width {
-            let _ = write!(text, "\n{:indent$}", "");
-            column = indent;
-        } else if i > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(word);
-        column += wide;
-    }
-    text.push('\n');
+    let lines =
+        broken(words, width.saturating_sub(indent) as f64, |text| text.chars().count() as f64);
+    let _ = writeln!(text, "{}", lines.join(&format!("\n{:indent$}", "")));
 }
 
 #[cfg(test)]

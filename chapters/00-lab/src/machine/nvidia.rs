@@ -2,10 +2,10 @@
 
 use crate::{
     Unit,
-    names::variable,
     probe::{ask, ask_within},
+    toolkit,
 };
-use std::{fs, path::Path, time::Duration};
+use std::{fs, time::Duration};
 
 /// A GPU as `nvidia-smi` tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,19 +61,15 @@ fn nvidia_gpu(line: &str) -> Option<NvidiaGpu> {
     })
 }
 
-/// The version of the CUDA toolkit that builds here: that of `nvcc`, or of the folder that `CUDA_PATH` and
-/// its like name.
+/// The version of the CUDA toolkit that builds here: that of `nvcc`, or of the first folder that has one.
 pub(crate) fn cuda_toolkit() -> Option<String> {
     let nvcc = ask("nvcc", &["--version"]).and_then(|text| nvcc_version(&text));
     nvcc.or_else(|| {
-        let named = ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT"].into_iter().filter_map(variable);
-        named.map(Into::into).chain([Path::new("/usr/local/cuda").to_owned()]).find_map(
-            |folder: std::path::PathBuf| {
-                let text = fs::read_to_string(folder.join("version.json")).ok()?;
-                let json: serde_json::Value = serde_json::from_str(&text).ok()?;
-                Some(json["cuda"]["version"].as_str()?.to_owned())
-            },
-        )
+        toolkit::roots().iter().find_map(|folder| {
+            let text = fs::read_to_string(folder.join("version.json")).ok()?;
+            let json: serde_json::Value = serde_json::from_str(&text).ok()?;
+            Some(json["cuda"]["version"].as_str()?.to_owned())
+        })
     })
 }
 

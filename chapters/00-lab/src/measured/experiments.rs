@@ -41,18 +41,16 @@ fn peaks(recorder: &mut Recorder) -> Result<()> {
     for threads in THREADS {
         let count = if threads == "all" { machine::cores() } else { 1 };
         let of = |unit| PEAK.at(&[("unit", &unit), ("threads", &threads)]);
-        let fma = recorder.record(of("fma-f32"), peak::fma_f32_samples(count, plan));
-        let no_amx = machine::why_no_amx().unwrap_or("AMX gave no result");
-        let of_bf16 = [
-            ("avx512-bf16", peak::pairs_bf16_samples(count, plan), "this CPU has no AVX512-BF16"),
-            ("amx-bf16", peak::amx_bf16_samples(count, plan), no_amx),
-        ];
-        for (unit, samples, why) in of_bf16 {
-            match samples {
-                Some(samples) => {
-                    recorder.record(of(unit), samples);
-                }
-                None => recorder.skip_at(of(unit), why),
+        let (mut fma, no_amx) = (0.0, machine::why_no_amx().unwrap_or("AMX gave no result"));
+        for (name, unit, why) in [
+            ("fma-f32", peak::Unit::FmaF32, ""),
+            ("avx512-bf16", peak::Unit::PairsBf16, "this CPU has no AVX512-BF16"),
+            ("amx-bf16", peak::Unit::AmxBf16, no_amx),
+        ] {
+            match unit.samples(count, plan) {
+                Some(samples) if name == "fma-f32" => fma = recorder.record(of(name), samples),
+                Some(samples) => drop(recorder.record(of(name), samples)),
+                None => recorder.skip_at(of(name), why),
             }
         }
         let mut read = 0.0;

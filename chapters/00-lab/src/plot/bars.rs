@@ -102,7 +102,7 @@ impl BarPlot {
         let Frame { axis, x, signs, area, .. } = &frame;
         let [_, top, _, bottom] = *area;
         let Marks { told, mut texts, shapes } = frame.marks();
-        for Sign { text: (at, middle), hang, name, .. } in &signs.0 {
+        for Sign { text: (at, middle), hang, name, .. } in signs {
             texts.push(Text::new(*at, *middle, *hang, Ink::Text, name));
         }
         let below = wrapped(&axis.words(), sheet.width()).len() as f64;
@@ -117,18 +117,13 @@ impl BarPlot {
                 }
             }
             // A line runs behind no text.
-            let areas: Vec<Area> = texts.iter().map(|text| text.area).collect();
-            for sign in &signs.0 {
+            let areas: Vec<Area> = texts.iter().map(Text::area).collect();
+            for sign in signs {
                 canvas.dashed(&gapped(sign.at, sign.top, bottom, &areas), 1.6, "7 5");
             }
             canvas.lines(&gapped(frame.base, top, bottom, &areas), Ink::Faint, 1.2);
-            for Text { area, hang, ink, words } in texts {
-                let start = match hang {
-                    Hang::Start => area[0],
-                    Hang::Middle => 0.5 * (area[0] + area[2]),
-                    Hang::End => area[2],
-                };
-                canvas.text((start, 0.5 * (area[1] + area[3])), hang, ink, words);
+            for Text { at, hang, ink, words } in texts {
+                canvas.text(at, hang, ink, words);
             }
         })
     }
@@ -189,7 +184,7 @@ struct Frame<'p> {
     base: f64,
     /// Why a bar is missing, which may take several lines.
     reasons: Vec<Vec<String>>,
-    signs: Signs,
+    signs: Vec<Sign>,
     area: Area,
 }
 
@@ -227,8 +222,8 @@ impl<'p> Frame<'p> {
             None => wrapped(&bar.text, width - left - 8.0),
         };
         let reasons = plot.bars.iter().map(reason).collect();
-        let signs = Signs::new(&limits, &x, width);
-        let top = signs.rows() * LINE + 6.0;
+        let signs = signs(&limits, &x, width);
+        let top = signs.len() as f64 * LINE + 6.0;
         let area = [left, top, right, top];
         let mut frame = Self { plot, axis, x, names, above, base, reasons, signs, area };
         frame.area[3] = top + (0..plot.bars.len()).map(|i| frame.height(i)).sum::<f64>() + 4.0;
@@ -327,9 +322,9 @@ struct Shape {
     middle: f64,
 }
 
-/// A line of text, and what it covers.
+/// A line of text.
 struct Text<'a> {
-    area: Area,
+    at: (f64, f64),
     hang: Hang,
     ink: Ink,
     words: &'a str,
@@ -337,14 +332,18 @@ struct Text<'a> {
 
 impl<'a> Text<'a> {
     fn new(at: f64, middle: f64, hang: Hang, ink: Ink, words: &'a str) -> Self {
-        let wide = text_width(words);
-        let left = match hang {
+        Self { at: (at, middle), hang, ink, words }
+    }
+
+    /// What it covers.
+    fn area(&self) -> Area {
+        let (wide, (at, middle)) = (text_width(self.words), self.at);
+        let left = match self.hang {
             Hang::Start => at,
             Hang::Middle => at - 0.5 * wide,
             Hang::End => at - wide,
         };
-        let area = [left, middle - 0.5 * LINE, left + wide, middle + 0.5 * LINE];
-        Self { area, hang, ink, words }
+        [left, middle - 0.5 * LINE, left + wide, middle + 0.5 * LINE]
     }
 }
 
@@ -378,36 +377,28 @@ struct Sign {
 }
 
 /// The names of the limits: a row for each, next to its line on the side that no other line comes down.
-struct Signs(Vec<Sign>);
-
-impl Signs {
-    fn new(limits: &[&(String, f64)], x: &Ruler, width: f64) -> Self {
-        let mut rows: Vec<(f64, &str)> =
-            limits.iter().map(|limit| (x.clamped(limit.1), limit.0.as_str())).collect();
-        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let lefts = rows.iter().all(|(at, name)| text_width(name) + 5.0 <= *at);
-        let rights = rows.iter().all(|(at, name)| at + 5.0 + text_width(name) <= width);
-        if lefts && !rights {
-            rows.reverse();
-        }
-        let signs = rows.into_iter().enumerate().map(|(row, (at, name))| {
-            let middle = (row as f64 + 0.5) * LINE;
-            let wide = text_width(name);
-            let (text, hang, top) = if rights {
-                ((at + 5.0, middle), Hang::Start, middle - 0.4 * LINE)
-            } else if lefts {
-                ((at - 5.0, middle), Hang::End, middle - 0.4 * LINE)
-            } else {
-                // It stands over its line.
-                let start = (at - 0.5 * wide).min(width - wide).max(0.0);
-                ((start, middle), Hang::Start, middle + 0.5 * LINE)
-            };
-            Sign { name: name.to_owned(), at, top, text, hang }
-        });
-        Self(signs.collect())
+fn signs(limits: &[&(String, f64)], x: &Ruler, width: f64) -> Vec<Sign> {
+    let mut rows: Vec<(f64, &str)> =
+        limits.iter().map(|limit| (x.clamped(limit.1), limit.0.as_str())).collect();
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let lefts = rows.iter().all(|(at, name)| text_width(name) + 5.0 <= *at);
+    let rights = rows.iter().all(|(at, name)| at + 5.0 + text_width(name) <= width);
+    if lefts && !rights {
+        rows.reverse();
     }
-
-    fn rows(&self) -> f64 {
-        self.0.len() as f64
-    }
+    let signs = rows.into_iter().enumerate().map(|(row, (at, name))| {
+        let middle = (row as f64 + 0.5) * LINE;
+        let wide = text_width(name);
+        let (text, hang, top) = if rights {
+            ((at + 5.0, middle), Hang::Start, middle - 0.4 * LINE)
+        } else if lefts {
+            ((at - 5.0, middle), Hang::End, middle - 0.4 * LINE)
+        } else {
+            // It stands over its line.
+            let start = (at - 0.5 * wide).min(width - wide).max(0.0);
+            ((start, middle), Hang::Start, middle + 0.5 * LINE)
+        };
+        Sign { name: name.to_owned(), at, top, text, hang }
+    });
+    signs.collect()
 }

@@ -399,10 +399,15 @@ pub fn text_width(text: &str) -> f64 {
 
 /// The text in lines no wider than `width`, as far as its words allow.
 pub fn wrapped(text: &str, width: f64) -> Vec<String> {
+    broken(text, width, text_width)
+}
+
+/// [`wrapped`] by another width of a text, which is the sum of its characters'.
+pub fn broken(text: &str, width: f64, wide: impl Fn(&str) -> f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if text_width(line) + text_width(word) + text_width(" ") <= width => {
+            Some(line) if wide(line) + wide(word) + wide(" ") <= width => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -464,13 +469,6 @@ mod tests {
         assert!(svg.starts_with("<svg class=\"chart\" ") && svg.trim_end().ends_with("</svg>"));
         assert!(svg.contains("viewBox=\"0 0 660 100\" width=\"660\" height=\"100\""));
         assert_eq!(svg.matches("font-size").count(), 1, "{svg}");
-    }
-
-    #[test]
-    fn a_limit_is_dashed() {
-        let line = vec![(0.0, 9.0), (60.0, 9.0)];
-        let svg = drawn(Sheet::Wide, 50.0, "", |canvas| canvas.dashed(&[line], 1.6, "7 5"));
-        assert!(svg.contains(" stroke-dasharray=\"7 5\" d=\"M0,9L60,9\"/>"), "{svg}");
     }
 
     #[test]

@@ -108,10 +108,6 @@ mod tests {
         }
         assert!(!svg.contains("\n\n"));
         assert_eq!(svg.matches('%').count(), 6, "{svg}");
-    }
-
-    #[test]
-    fn nothing_to_show_is_still_a_figure() {
-        assert!(map(0, 0).svg().starts_with("<svg"));
+        assert!(map(0, 0).svg().starts_with("<svg"), "nothing to show is still a figure");
     }
 }

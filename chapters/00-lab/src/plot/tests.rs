@@ -80,6 +80,13 @@ fn a_line_plot_names_its_axes_its_series_and_its_limits() {
         svg.contains(&format!("#{r:02X}{g:02X}{b:02X}"))
     };
     assert!(has(0) && has(1) && !has(2));
+    let bands = |svg: &str| {
+        let band = |line: &&str| line.starts_with("<polygon") && line.contains("opacity=\"0.18\"");
+        svg.lines().filter(band).count()
+    };
+    assert_eq!(bands(&svg), 0);
+    plot.series[0].band = vec![(0.4, 0.6), (0.2, 0.4)];
+    assert_eq!(bands(&plot.svg()), 1, "a spread becomes a band");
 }
 
 #[test]
@@ -97,21 +104,6 @@ fn names_at_the_ends_of_lines_do_not_overlap() {
     assert_eq!(places.len(), 8);
     places.sort_by(f64::total_cmp);
     assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= TEXT), "{places:?}");
-}
-
-#[test]
-fn a_spread_becomes_a_band() {
-    let mut plot = line_plot(Scale::Linear, vec![series("a", &[(0.0, 1.0), (1.0, 2.0)])]);
-    assert_eq!(plot.svg().matches("<polygon").count(), 0);
-    plot.series[0].band = vec![(0.9, 1.1), (1.8, 2.3)];
-    let svg = plot.svg();
-    assert_eq!(
-        svg.lines()
-            .filter(|line| line.starts_with("<polygon") && line.contains("opacity=\"0.18\""))
-            .count(),
-        1,
-        "{svg}"
-    );
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn operation<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
 }
 
 /// Moves a file, as [`fs::rename`] does.
-pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     operation(|| fs::rename(from, to))
 }
 
@@ -55,7 +55,7 @@ pub(super) fn remove_file(path: &Path) -> io::Result<()> {
 
 /// A file that is written.
 #[derive(Debug)]
-pub(super) struct File(fs::File);
+pub(crate) struct File(fs::File);
 
 impl File {
     pub fn create(path: &Path) -> io::Result<Self> {

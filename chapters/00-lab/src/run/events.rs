@@ -17,7 +17,7 @@ use crate::{
 };
 use crc::{CRC_32_ISCSI, Crc};
 use std::{
-    env, fs,
+    fs,
     io::Write,
     path::{Path, PathBuf},
 };
@@ -43,7 +43,7 @@ impl EventFile {
         let old = files(folder);
         let youngest = old.iter().filter_map(|path| second(path)).max();
         let second = youngest.map_or(0, |second| second + 1).max(seconds as u64);
-        let name = format!("{PREFIX}{second:010}.{}.{}", host(), std::process::id());
+        let name = format!("{PREFIX}{second:010}.{}", std::process::id());
         let path = folder.join(name);
         let file = File::create_new(&path).map_err(|e| not_written(&path, &e))?;
         let start = varint_field(1, 1); // SessionLog.status = START: what was read of older files is void
@@ -107,17 +107,6 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
 /// The time in an event file's name.
 fn second(path: &Path) -> Option<u64> {
     path.file_name()?.to_str()?.strip_prefix(PREFIX)?.split('.').next()?.parse().ok()
-}
-
-/// This machine's name, as far as it fits into a file's.
-fn host() -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname")
-        .or_else(|_| env::var("HOSTNAME"))
-        .or_else(|_| env::var("COMPUTERNAME"))
-        .unwrap_or_default();
-    let plain = |c: &char| c.is_ascii_alphanumeric() || "-_".contains(*c);
-    let name: String = name.trim().chars().filter(plain).take(64).collect();
-    if name.is_empty() { "host".into() } else { name }
 }
 
 /// The bytes of a record: length, its check sum, data, its check sum.
