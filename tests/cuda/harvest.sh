@@ -76,7 +76,7 @@ tools/cuda/harvest.sh hashes >"$work/carried/hashes" || fail 'a step depends on 
 mkdir "$work/carried/ledgers"
 ledger=$work/carried/ledgers/rtx-5070-ti
 awk 'BEGIN { print "# step hash seconds joules MHz date state" } { print $1, "old", 1, "-", "-", "2026-11-26", "done" }' \
-    "$work/carried/hashes" | sed -E 's/^(cpu_gpu.counters old) 1/\1 29/; s/^(cpu_gpu.truck old) 1/\1 99/' >"$ledger"
+    "$work/carried/hashes" | sed -E 's/^(cpu_gpu.lu old) 1/\1 29/; s/^(cpu_gpu.truck old) 1/\1 99/' >"$ledger"
 
 export LD_LIBRARY_PATH=of-the-caller HARVEST_LIBRARIES=$work/lib PATH="$work/bin:$PATH" HARVEST_PATIENCE=1
 export CARD='NVIDIA GeForce RTX 5070 Ti' HARVEST_STATE=$work/state
@@ -84,7 +84,7 @@ export CARD='NVIDIA GeForce RTX 5070 Ti' HARVEST_STATE=$work/state
 limit=$(($(wc -l <"$work/carried/hashes") + 9))
 plan=$(HARVEST_LIMIT=$limit bash "$work/carried/harvest.sh" plan "$work/carried" rtx-5070-ti)
 grep -qE '^cpu_gpu.ladder +1 s in command 1' <<<"$plan" || fail "plan: $plan"
-grep -qE '^cpu_gpu.counters +29 s in command 2' <<<"$plan" || fail "plan: $plan"
+grep -qE '^cpu_gpu.lu +29 s in command 2' <<<"$plan" || fail "plan: $plan"
 grep -qE '^cpu_gpu.truck +does not fit: it takes 99 s, and [0-9]+ are left of command 2' <<<"$plan" || fail "plan: $plan"
 grep -qE "^== command 1: $((limit - 1)) of $limit s" <<<"$plan" || fail "plan: $plan"
 
@@ -107,14 +107,14 @@ has "$summary" '^cpu_gpu.truck +does not fit: it takes 99 s' 'a step without roo
 has "$summary" '^train-mlp +exit 0 .*train: there is no GPU here' 'nothing was trained'
 has "$summary" '^sass +exit 0 .*skipped' 'no reason for missing machine code'
 [ "$(grep -c '^cpu_gpu.ladder ' "$summary")" = 1 ] || fail 'the second command repeats the first'
-sed -n '/== command 2 on/,$p' "$summary" | grep -qE '^cpu_gpu.counters +exit 0' || fail 'what did not fit at first was not done later'
+sed -n '/== command 2 on/,$p' "$summary" | grep -qE '^cpu_gpu.lu +exit 0' || fail 'what did not fit at first was not done later'
 
 # What came back, joined: records of one machine, and what each step took.
 tools/cuda/harvest.sh join "$work"/out1 "$work"/out2 "$work/joined" 2>/dev/null
 found=$(python3 -c 'import json, sys; print(*sorted(r["experiment"] for r in json.load(open(sys.argv[1]))["runs"]))' \
     "$work/joined/rtx-5070-ti/cpu_gpu.json")
-[ "$found" = 'cpu_gpu.counters cpu_gpu.devices cpu_gpu.ladder cpu_gpu.lu' ] || fail "joined: $found"
-[ "$(grep -cE '^ +\{"key": .*"why": "no AMX"\},?$' "$work/joined/rtx-5070-ti/cpu_gpu.json")" = 4 ] || fail 'not one value a line'
+[ "$found" = 'cpu_gpu.devices cpu_gpu.ladder cpu_gpu.lu' ] || fail "joined: $found"
+[ "$(grep -cE '^ +\{"key": .*"why": "no AMX"\},?$' "$work/joined/rtx-5070-ti/cpu_gpu.json")" = 3 ] || fail 'not one value a line'
 tools/cuda/harvest.sh join "$work/nothing" "$work/joined" 2>/dev/null && fail 'nothing was joined without a word'
 made=$work/joined/rtx-5070-ti/ledger.txt
 hash=$(awk '$1 == "cpu_gpu.ladder" { print $2 }' "$work/carried/hashes")

@@ -47,7 +47,7 @@ steps() {
     tests tests-performance 20 "$engine $five/src/gpu $five/tests/it" performance-it gpu:: timeline:: a_device_trains
     tests tests-language_model 15 "$engine $gpt $nine/tests/it/gpu.rs" language_model-it gpu::
     tests tests-ladder 20 "$products $two/tests/it" cpu_gpu-it ladder:: lu_device::
-    tests tests-cpu_gpu 25 "$two/kernels $two/src $two/tests/it" cpu_gpu-it gpu:: verify:: wrong:: truck:: experiments::lu:: figures::lu:: --skip on_a_gpu
+    tests tests-cpu_gpu 25 "$two/kernels $two/src $two/tests/it" cpu_gpu-it gpu:: verify:: wrong:: truck:: experiments::lu:: --skip on_a_gpu
     tests nccl 10 "$seven/src/comm $seven/tests/it/comm" multi_gpu-it on_a_gpu
 
     measure cpu_gpu.ladder 110 "$products $rust $two/src/measured/experiments/ladder.rs"
@@ -55,7 +55,6 @@ steps() {
     measure performance.gpu.models 140 "$five/peers/pytorch_models.py $five/src/measured/experiments/pytorch.rs $engine" --peers
     measure language_model.gpu 95 "$engine $gpt $nine/peers/pytorch_gpt.py $nine/src/measured/experiments/gpu.rs" --peers
 
-    measure cpu_gpu.counters 40 "$two/kernels $two/src/counters.rs $two/src/measured/experiments/counters.rs"
     measure cpu_gpu.lu 25 "$two/kernels $two/src/lu $two/src/measured/experiments/lu.rs"
     measure lab.peaks 20 chapters/00-lab/src/peak.rs
     measure matmul.bf16 20 chapters/01-matmul/src

@@ -16,8 +16,6 @@ use matmul::Shape;
 pub struct Rung {
     /// The kernel's name, that of its file and of the rung in records.
     pub name: &'static str,
-    /// For figures and tables.
-    pub title: &'static str,
     /// The kernel's text.
     pub source: &'static str,
     /// How it may cut C into tiles. The first that a device can hold is taken;
@@ -43,15 +41,6 @@ pub struct Tiles {
 
 const fn tiles(name: &'static str, size: [usize; 2], block: [usize; 2], shared: usize) -> Tiles {
     Tiles { name, size, block, shared, rows_along_x: false, defines: &[] }
-}
-
-const fn portable(
-    name: &'static str,
-    title: &'static str,
-    source: &'static str,
-    tiles: &'static [Tiles],
-) -> Rung {
-    Rung { name, title, source, tiles }
 }
 
 /// Squares of 16, for devices whose blocks have no 1024 threads.
@@ -118,14 +107,14 @@ const WARP_TILES_CL: &str = kernel!("four.h", "warp_tiles.cl");
 
 /// The portable rungs, from the slowest to the fastest.
 pub static LADDER: [Rung; 8] = [
-    portable("naive", "naive", kernel!("naive.cl"), &NAIVE),
-    portable("coalesced", "coalesced", kernel!("coalesced.cl"), &COALESCED),
-    portable("shared", "shared tiles", kernel!("shared.cl"), &SHARED),
-    portable("tile1d", "1D register tiles", kernel!("tile1d.cl"), &TILE1D),
-    portable("tile2d", "2D register tiles", kernel!("tile2d.cl"), &TILE2D),
-    portable("vectorised", "four at a time", VECTORISED_CL, &VECTORISED),
-    portable("double_buffered", "double buffering", BUFFERED_CL, &BUFFERED),
-    portable("warp_tiles", "warp tiles", WARP_TILES_CL, &WARP_TILES),
+    Rung { name: "naive", source: kernel!("naive.cl"), tiles: &NAIVE },
+    Rung { name: "coalesced", source: kernel!("coalesced.cl"), tiles: &COALESCED },
+    Rung { name: "shared", source: kernel!("shared.cl"), tiles: &SHARED },
+    Rung { name: "tile1d", source: kernel!("tile1d.cl"), tiles: &TILE1D },
+    Rung { name: "tile2d", source: kernel!("tile2d.cl"), tiles: &TILE2D },
+    Rung { name: "vectorised", source: VECTORISED_CL, tiles: &VECTORISED },
+    Rung { name: "double_buffered", source: BUFFERED_CL, tiles: &BUFFERED },
+    Rung { name: "warp_tiles", source: WARP_TILES_CL, tiles: &WARP_TILES },
 ];
 
 /// The portable rung with this name.

@@ -12,12 +12,10 @@
 //! - [`tensor_cores`]: the rungs that CUDA alone has.
 //! - [`in_rust`]: kernels written in Rust, in two crates of their own.
 //! - [`trial`]: each rung in a program of its own first, so that one that fails costs no other.
-//! - [`counters`]: what the hardware counts, next to the simulator.
 //! - [`lu`]: LU decomposition, which is mostly a matrix product, on the CPU and on a device.
 //! - [`error`]: what can go wrong, each as one message that says what to do.
 //! - [`measured`]: records, and the figures and tables made from them.
 
-pub mod counters;
 pub mod devices;
 pub mod error;
 pub mod gpu;

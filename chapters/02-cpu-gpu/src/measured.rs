@@ -1,23 +1,15 @@
-//! What this chapter measures, and the figures and tables made from that: one file a part of the page in each.
+//! What this chapter measures, and the pictures of what the simulator does.
 
 pub mod experiments;
 pub mod figures;
 
-use experiments as measured;
-use figures as drawn;
+use experiments::{counts, devices, ladder, lu, truck, wrong};
 use lab::{Chapter, Part};
 
 /// Chapter 2 as the course's command sees it.
 pub fn chapter() -> Chapter {
-    let part = |experiments, figures, tables| Part { experiments, figures, tables };
-    let parts = [
-        part(measured::devices::all(), drawn::devices::figures(), drawn::devices::tables()),
-        part(measured::truck::all(), drawn::truck::figures(), drawn::truck::tables()),
-        part(measured::counts::all(), drawn::counts::figures(), vec![]),
-        part(measured::wrong::all(), vec![], drawn::wrong::tables()),
-        part(measured::ladder::all(), drawn::ladder::figures(), drawn::ladder::tables()),
-        part(measured::counters::all(), vec![], drawn::counters::tables()),
-        part(measured::lu::all(), drawn::lu::figures(), vec![]),
-    ];
-    Chapter::of(2, "cpu_gpu", "The GPU", parts)
+    let all = [devices::all(), truck::all(), counts::all(), wrong::all(), ladder::all(), lu::all()];
+    let experiments = all.into_iter().flatten().collect();
+    let part = Part { experiments, figures: figures::figures(), tables: vec![] };
+    Chapter::of(2, "cpu_gpu", "The GPU", [part])
 }

@@ -7,7 +7,6 @@
 
 use crate::{
     Error, Result,
-    counters::Target,
     gpu::{self, Gpu},
     ladder,
     tensor_cores::{self, CudaRung, CudaTiles},
@@ -15,7 +14,14 @@ use crate::{
 };
 use lab::probe::within;
 use matmul::Shape;
-use std::{collections::BTreeMap, env, io::Write as _, process::Command, time::Duration};
+use std::{
+    collections::BTreeMap,
+    env,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 /// The environment variable that turns this program into a trial: `DEVICE:all:RUNG,RUNG…`, or `first` for each rung's
 /// first tiles alone.
@@ -143,13 +149,28 @@ fn shape_name(Shape { m, k, n }: Shape) -> String {
 
 /// How to try rungs.
 pub struct Trial {
-    /// The program to start; it must come to [`run_if_asked`].
-    pub target: Target,
+    /// The program to start; with its arguments it must come to [`run_if_asked`].
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
     /// How long one such program may take.
     pub limit: Duration,
 }
 
 impl Trial {
+    /// By this program, with the arguments that lead it to `experiment`; it leaves no record in `records`.
+    ///
+    /// # Errors
+    /// If the system does not say which program this is.
+    pub fn by_this(experiment: &str, records: &Path, limit: Duration) -> Result<Self> {
+        let program = env::current_exe().map_err(|e| {
+            Error::message(format!("the system does not say which program this is ({e})"))
+        })?;
+        let records = records.display().to_string();
+        let arguments = ["measure", experiment, "--records", &records].map(str::to_owned).to_vec();
+        Ok(Self { program, arguments, limit })
+    }
+
     /// The rungs that failed on this device, and why. None where no program could be started: then nothing is known.
     pub fn faults(
         &self,
@@ -189,9 +210,9 @@ impl Trial {
     /// What one program printed, and how it ended.
     fn start(&self, device: &str, tiles: Tiles, names: &[&str]) -> (String, String) {
         let tiles = if tiles == Tiles::All { "all" } else { "first" };
-        let mut program = Command::new(&self.target.program);
+        let mut program = Command::new(&self.program);
         program
-            .args(&self.target.arguments)
+            .args(&self.arguments)
             .env(VARIABLE, format!("{device}:{tiles}:{}", names.join(",")));
         match within(self.limit, &mut program) {
             Some((said, Some(status))) => (said, format!("ended with {status}")),

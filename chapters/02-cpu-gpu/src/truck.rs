@@ -6,7 +6,7 @@
 
 use crate::{
     Error, Result,
-    gpu::{Arg, Buffer, Gpu, Kernel, Launch, cublas::Cublas, kernel},
+    gpu::{Arg, Buffer, Gpu, Kernel, Launch, kernel},
     ladder::{self, Compiled},
 };
 use matmul::{MatMut, MatRef, Options, Shape, Threads, sgemm};
@@ -161,50 +161,11 @@ impl Trip for MapTrip<'_> {
     }
 }
 
-/// The rungs that the race for a device's best product is between.
-pub const RACERS: [&str; 3] = ["tile2d", "vectorised", "warp_tiles"];
-
-/// The rung of the ladder that is fastest on this device, tried on one product of 256×256 matrices.
-///
-/// # Errors
-/// If none runs, with the last one's reason.
-pub fn best_rung(gpu: &dyn Gpu) -> Result<&'static ladder::Rung> {
-    let shape = Shape::square(256);
-    let ones = vec![1.0; shape.m * shape.k];
-    let operands = ladder::Operands::new(gpu, &ones, &ones, shape)?;
-    let mut best = None;
-    let mut refused = Error::message(format!("{} runs no product", gpu.about().name));
-    for name in RACERS {
-        let rung = ladder::rung(name)?;
-        let time = || {
-            let kernel = rung.compile(gpu, shape)?;
-            kernel.launch(gpu, operands.args(), shape)?; // warms up
-            gpu.finish()?;
-            gpu.seconds(&mut || kernel.launch(gpu, operands.args(), shape))
-        };
-        match time() {
-            Ok(seconds) if best.is_none_or(|(_, fastest)| seconds < fastest) => {
-                best = Some((rung, seconds));
-            }
-            Ok(_) => {}
-            Err(error) => refused = error,
-        }
-    }
-    best.map(|(rung, _)| rung).ok_or(refused)
-}
-
-/// What computes products on a device.
-enum Engine<'g> {
-    /// One of our kernels, for rows of multiples of four, and for all others.
-    Rung([Compiled; 2]),
-    /// NVIDIA's.
-    Cublas(Cublas<'g>),
-}
-
-/// Products of n×n matrices on a device, by one rung of the ladder or by cuBLAS.
+/// Products of n×n matrices on a device, by one rung of the ladder.
 pub struct ProductTrip<'g> {
     gpu: &'g dyn Gpu,
-    engine: Engine<'g>,
+    /// For rows of multiples of four, and for all others.
+    kernels: [Compiled; 2],
     a: Buffer,
     b: Buffer,
     c: Buffer,
@@ -217,26 +178,8 @@ impl<'g> ProductTrip<'g> {
     /// As [`MapTrip::new`].
     pub fn new(gpu: &'g dyn Gpu, rung: &ladder::Rung, most: usize) -> Result<Self> {
         let kernels = [rung.compile(gpu, Shape::square(4))?, rung.compile(gpu, Shape::square(1))?];
-        Self::with(gpu, Engine::Rung(kernels), most)
-    }
-
-    /// Starts cuBLAS and reserves memory for matrices of up to `most`×`most`.
-    ///
-    /// # Errors
-    /// A message if this is no CUDA device, if there is no cuBLAS, or no memory.
-    pub fn by_cublas(gpu: &'g dyn Gpu, most: usize) -> Result<Self> {
-        let Some(cuda) = gpu.as_cuda() else {
-            let name = &gpu.about().name;
-            return Err(Error::message(format!(
-                "cuBLAS runs on NVIDIA's GPUs through CUDA alone, not on {name}"
-            )));
-        };
-        Self::with(gpu, Engine::Cublas(Cublas::new(cuda)?), most)
-    }
-
-    fn with(gpu: &'g dyn Gpu, engine: Engine<'g>, most: usize) -> Result<Self> {
         let alloc = || gpu.alloc(4 * most * most);
-        Ok(Self { gpu, engine, a: alloc()?, b: alloc()?, c: alloc()? })
+        Ok(Self { gpu, kernels, a: alloc()?, b: alloc()?, c: alloc()? })
     }
 }
 
@@ -251,14 +194,9 @@ impl Trip for ProductTrip<'_> {
 
     fn drive(&self, n: usize) -> Result<()> {
         let shape = Shape::square(n);
-        match &self.engine {
-            Engine::Rung(kernels) => {
-                let kernel = &kernels[usize::from(!ladder::wide(shape))];
-                let abc = [Arg::Buffer(&self.a), Arg::Buffer(&self.b), Arg::Buffer(&self.c)];
-                kernel.launch(self.gpu, abc, shape)?;
-            }
-            Engine::Cublas(cublas) => cublas.sgemm(&self.a, &self.b, &self.c, shape)?,
-        }
+        let kernel = &self.kernels[usize::from(!ladder::wide(shape))];
+        let abc = [Arg::Buffer(&self.a), Arg::Buffer(&self.b), Arg::Buffer(&self.c)];
+        kernel.launch(self.gpu, abc, shape)?;
         self.gpu.finish()
     }
 

@@ -1,6 +1,6 @@
 //! Kernels with the classic bugs, and which check sees which.
 //!
-//! Each is `kernels/shared.cl` with one thing wrong, in `kernels/wrong/NAME.cl`, and has a twin on the simulator of
+//! Each is `kernels/shared.cl` with one thing wrong ([`Mistake::source`]), and has a twin on the simulator of
 //! [`crate::simt`]. All of them pass some test that people do make: see [`Check::Careless`]. A missing barrier even
 //! passes the best test of results, where the device happens to keep the threads in step: it takes the simulator, which
 //! looks at who may come first, not at who came.
@@ -16,19 +16,22 @@ use matmul::Shape;
 lab::named! {
     /// What can be wrong with a tiled product.
     pub enum Mistake("mistake") {
-        /// Tiles are used before they are whole.
+        /// Tiles are used before they are whole: a thread takes stale numbers. It hides within a warp, whose threads often
+        /// keep step.
         NoBarrierBefore = "no_barrier_before",
-        /// Tiles are overwritten while they are in use.
+        /// Tiles are overwritten while they are in use. It hides where k is no larger than a tile.
         NoBarrierAfter = "no_barrier_after",
-        /// Threads beyond an edge write.
+        /// Threads beyond an edge write: those of the last column into the next row, those of the last row behind C. It hides
+        /// where m and n are multiples of the tile.
         UnguardedWrite = "unguarded_write",
-        /// The last tile reads beyond the end of A's rows.
+        /// The last tile reads beyond the end of A's rows. The numbers are multiplied by zeros, so it hides as long as no
+        /// infinity and no NaN lies there.
         UnguardedRead = "unguarded_read",
-        /// A last tile that is not whole is left out.
+        /// A last tile that is not whole is left out. It hides in every round benchmark, and is a little faster elsewhere.
         LastTile = "last_tile",
-        /// The sums are added to what C held.
+        /// The sums are added to what C held. It hides because fresh memory is often zero.
         NotZeroed = "not_zeroed",
-        /// The indices of B are exchanged.
+        /// The indices of B are exchanged. It hides where B is symmetric, such as the identity.
         Swapped = "swapped",
     }
 }
@@ -50,17 +53,23 @@ impl Mistake {
         }
     }
 
-    /// The kernel's text.
-    pub fn source(self) -> &'static str {
+    /// What of `shared.cl` it changes, and into what.
+    fn change(self) -> [&'static str; 2] {
         match self {
-            Self::NoBarrierBefore => kernel!("wrong/no_barrier_before.cl"),
-            Self::NoBarrierAfter => kernel!("wrong/no_barrier_after.cl"),
-            Self::UnguardedWrite => kernel!("wrong/unguarded_write.cl"),
-            Self::UnguardedRead => kernel!("wrong/unguarded_read.cl"),
-            Self::LastTile => kernel!("wrong/last_tile.cl"),
-            Self::NotZeroed => kernel!("wrong/not_zeroed.cl"),
-            Self::Swapped => kernel!("wrong/swapped.cl"),
+            Self::NoBarrierBefore => ["BARRIER(); // both tiles are whole", ""],
+            Self::NoBarrierAfter => ["BARRIER(); // they are no longer needed", ""],
+            Self::UnguardedWrite => ["if (row < m && column < n) c[", "c["],
+            Self::UnguardedRead => ["row < m && start + x < k", "row < m"],
+            Self::LastTile => ["start < k; start", "start + TILE <= k; start"],
+            Self::NotZeroed => ["column] = sum", "column] += sum"],
+            Self::Swapped => ["b[(start + y) * n + column]", "b[column * n + start + y]"],
         }
+    }
+
+    /// The kernel's text.
+    pub fn source(self) -> String {
+        let [right, wrong] = self.change();
+        kernel!("shared.cl").replacen(right, wrong, 1)
     }
 }
 
@@ -80,16 +89,6 @@ lab::named! {
 }
 
 impl Check {
-    /// For the head of a table.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Careless => "a careless check",
-            Self::RoundSize => "ours, 64×64",
-            Self::OddSize => "ours, odd sizes",
-            Self::Simulator => "the simulator",
-        }
-    }
-
     /// Whether it needs a device.
     pub fn needs_device(self) -> bool {
         self != Self::Simulator
@@ -131,7 +130,7 @@ fn launch(shape: Shape) -> Launch {
 
 /// Compiles and runs a kernel on A, B and C.
 fn run(mistake: Mistake, gpu: &dyn Gpu, abc: [Arg; 3], shape: Shape) -> Result<()> {
-    let kernel = gpu.compile(mistake.source(), &[], mistake.name())?;
+    let kernel = gpu.compile(&mistake.source(), &[("TILE", TILE.to_string())], "shared")?;
     let [a, b, c] = abc;
     let [m, n, k] = [shape.m, shape.n, shape.k].map(|length| Arg::U32(length as u32));
     gpu.launch(&kernel, launch(shape), &[a, b, c, m, n, k])?;

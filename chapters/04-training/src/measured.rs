@@ -13,7 +13,7 @@ pub fn chapter() -> Chapter {
         name: "training",
         title: "Training",
         experiments: experiments::experiments(),
-        figures: figures::studies::figures(),
-        tables: figures::tables(),
+        figures: figures::figures(),
+        tables: vec![],
     }
 }

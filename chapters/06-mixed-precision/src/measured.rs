@@ -11,10 +11,10 @@ use lab::{Chapter, Part};
 pub fn chapter() -> Chapter {
     let part = |experiments, figures, tables| Part { experiments, figures, tables };
     let parts = [
-        part(measured::formats::experiments(), drawn::formats::figures(), drawn::formats::tables()),
+        part(measured::formats::experiments(), vec![], vec![]),
         part(measured::amp::experiments(), drawn::amp::figures(), drawn::amp::tables()),
         part(measured::models::experiments(), vec![], vec![]),
-        part(measured::bf16::experiments(), drawn::bf16::figures(), drawn::bf16::tables()),
+        part(measured::bf16::experiments(), vec![], drawn::bf16::tables()),
     ];
     Chapter::of(6, "mixed_precision", "Mixed precision", parts)
 }

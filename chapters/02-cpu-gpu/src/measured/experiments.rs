@@ -1,6 +1,5 @@
 //! What this chapter measures, one file a part.
 
-pub mod counters;
 pub mod counts;
 pub mod devices;
 pub mod ladder;

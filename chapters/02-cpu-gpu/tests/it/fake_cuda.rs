@@ -11,16 +11,14 @@ use crate::{
     stand_ins::{self, compiler, count},
 };
 use cpu_gpu::{
-    counters::Target,
     gpu::{
-        self, Api, Arg, Buffer, Element, Gpu, Kernel, Launch, copying, cublas::Cublas, devices,
-        nvrtc, nvrtc::Nvrtc, read_all, write_all,
+        self, Api, Arg, Buffer, Gpu, Kernel, Launch, copying, cublas::Cublas, devices, nvrtc,
+        nvrtc::Nvrtc, read_all, write_all,
     },
     ladder::LADDER,
     measured::experiments::ladder::{self, rungs},
     tensor_cores::{CudaInputs, CudaRung, CudaTiles},
     trial::{self, Trial},
-    truck::{ProductTrip, Trip},
 };
 use lab::{
     Budget, Device, Experiment, chapter,
@@ -196,14 +194,6 @@ fn products_by_cublas_equal_the_reference() {
             &[[1, 1, 1], [3, 5, 7], [17, 1, 2], [0, 3, 2], [2, 0, 3], [8, 16, 4]],
         );
         // As the truck: there, multiplied, and back.
-        let trip = ProductTrip::by_cublas(&*gpu, 3).unwrap();
-        let input = [f32::bytes(&[1.0, 2.0, 3.0, 4.0]), f32::bytes(&[1.0, 1.0, 0.0, 1.0])].concat();
-        let mut output = vec![0; 16];
-        trip.load(2, &input).unwrap();
-        trip.drive(2).unwrap();
-        trip.unload(2, &mut output).unwrap();
-        assert_eq!(f32::values(&output), [1.0, 3.0, 3.0, 7.0]);
-        drop(trip);
         drop(gpu);
         assert_eq!(count("libcublas.so.13", "fake_handles_left\0"), 0);
         assert_eq!(count("libcuda.so", "fake_left\0"), 0);
@@ -416,8 +406,8 @@ fn the_whole_ladder_is_measured_on_a_gpu() {
 fn trial() -> Trial {
     let arguments = ["--ignored", "--exact", "--nocapture", "fake_cuda::inner_trial"];
     let program = std::env::current_exe().unwrap();
-    let target = Target { program, arguments: arguments.map(str::to_owned).to_vec() };
-    Trial { target, limit: Duration::from_mins(1) }
+    let arguments = arguments.map(str::to_owned).to_vec();
+    Trial { program, arguments, limit: Duration::from_mins(1) }
 }
 
 /// Where a rung reads outside of its memory, the context is gone, and with it all that comes after.

@@ -1,6 +1,5 @@
 //! The chapter's tests, in one binary.
 
-mod counters;
 mod cuda_compile;
 mod device;
 mod devices;

@@ -1,5 +1,5 @@
+use cpu_gpu::gpu::testing;
 use cpu_gpu::trial::{Tiles, Trial, VARIABLE, asked, one, run_if_asked};
-use cpu_gpu::{counters::Target, gpu::testing};
 use std::{collections::BTreeMap, time::Duration};
 
 #[test]
@@ -34,8 +34,9 @@ mod with_a_script_for_a_program {
             "echo the words of others; for name in $(echo ${{{VARIABLE}##*:}} | tr , ' '); do \
              echo some trial: begins $name; {body}; echo trial: passed $name; done"
         );
-        let target = Target { program: "/bin/sh".into(), arguments: vec!["-c".into(), script] };
-        let trial = Trial { target, limit: Duration::from_millis(limit) };
+        let arguments = vec!["-c".into(), script];
+        let trial =
+            Trial { program: "/bin/sh".into(), arguments, limit: Duration::from_millis(limit) };
         trial.faults("cuda", Tiles::First, &RUNGS)
     }
 
@@ -60,7 +61,8 @@ mod with_a_script_for_a_program {
     #[test]
     fn a_program_that_does_not_start_says_nothing_of_any_rung() {
         let trial = |program: &str| Trial {
-            target: Target { program: program.into(), arguments: Vec::new() },
+            program: program.into(),
+            arguments: Vec::new(),
             limit: Duration::from_secs(5),
         };
         for program in ["/no/such/program", "/bin/false"] {

@@ -1,5 +1,5 @@
 use cpu_gpu::wrong::{Check, Mistake, ODD, examine, round, simulate};
-use cpu_gpu::{gpu::testing, verify::Problem};
+use cpu_gpu::{gpu::testing, ladder::rung, verify::Problem};
 
 #[test]
 fn the_twin_is_right_without_a_mistake() {
@@ -21,6 +21,7 @@ fn the_simulator_finds_every_mistake() {
         "wrong sums or step outside",
     ];
     for (mistake, expected) in Mistake::ALL.into_iter().zip(expected) {
+        assert_ne!(mistake.source(), rung("shared").unwrap().source, "{mistake:?} changes nothing");
         let found = examine(mistake, Check::Simulator, None).unwrap();
         let found = found.unwrap_or_else(|| panic!("{mistake:?} passes"));
         assert!(expected.contains(&found), "{mistake:?}: {found}");

@@ -3,34 +3,23 @@
 use crate::{
     count::Model,
     ladder::{Rung, ladder},
-    measured::{
-        experiments::{EPOCH, RACE32, RACE128, STEP_BOUND, THREADS, TOTAL},
-        race::Keys,
-    },
+    measured::experiments::{EPOCH, STEP_BOUND, THREADS, TOTAL},
 };
 use lab::{
     Drawing, Error, Figure, Key, Records, Result, Table, TableData, Unit,
     drawing::{Bars, Limits},
     key::Quantity,
     plot::{Axis, Scale},
-    record::Value,
-    table::Grid,
 };
 
 /// The figures that the page quotes.
 pub fn figures() -> Vec<Figure> {
-    vec![
-        Figure { key: "backprop.ladder", draw: draw_ladder },
-        Figure { key: "backprop.race", draw: draw_race },
-    ]
+    vec![Figure { key: "backprop.ladder", draw: draw_ladder }]
 }
 
 /// The tables that the page quotes.
 pub fn tables() -> Vec<Table> {
-    vec![
-        Table { key: "backprop.race", make: table_race },
-        Table { key: "backprop.vgg16", make: table_vgg16 },
-    ]
+    vec![Table { key: "backprop.vgg16", make: table_vgg16 }]
 }
 
 /// A quantity of a rung in batches of one size.
@@ -84,75 +73,6 @@ fn roofline(records: &Records) -> Result<Vec<(String, f64)>> {
     let cores = records.get(THREADS.at(&[("batch", &BATCH)]))?.median;
     let all = (format!("roofline, {cores} cores"), one / cores);
     Ok(vec![("roofline, one core".to_owned(), one), all])
-}
-
-/// The races: the batch, and the keys.
-const RACES: [(usize, &Keys); 2] = [(32, &RACE32), (128, &RACE128)];
-
-/// The contenders of the races: their key in the records, and their name.
-const RACERS: [(&str, &str); 4] = [
-    ("ours", "this chapter"),
-    ("pytorch-fused", "PyTorch, fused Adam"),
-    ("pytorch", "PyTorch"),
-    ("keras", "Keras"),
-];
-
-/// Each contender in each race: what it is called, and the race's keys.
-fn raced() -> impl Iterator<Item = (String, &'static str, &'static Keys)> {
-    RACES.into_iter().flat_map(|(batch, keys)| {
-        RACERS.map(|(who, name)| (format!("{name}, batch {batch}"), who, keys))
-    })
-}
-
-fn draw_race(records: &Records) -> Result<Drawing> {
-    let ratio = |keys: &Keys, who: &str| {
-        let found = records.text(keys.ratio.at(&[("who", &who)]));
-        found.unwrap_or_else(|_| "not measured".to_owned())
-    };
-    let caption = format!(
-        "In batches of 32 PyTorch takes {} as long as this chapter, {} with its fused Adam. In batches of 128 it takes \
-         {}, and {}. An epoch of 60,000 images on {}.",
-        ratio(&RACE32, "pytorch"),
-        ratio(&RACE32, "pytorch-fused"),
-        ratio(&RACE128, "pytorch"),
-        ratio(&RACE128, "pytorch-fused"),
-        records.machine.in_words(),
-    );
-    let bar = |(name, who, keys): (String, &str, &Keys)| (name, keys.seconds.at(&[("who", &who)]));
-    Bars {
-        axis: Axis::new("seconds per epoch", Scale::Linear),
-        bars: raced().map(bar).collect(),
-        ..Bars::default()
-    }
-    .draw(records, caption)
-}
-
-fn table_race(records: &Records) -> Result<TableData> {
-    let ours = records.get(RACE32.seconds.at(&[("who", &"ours")]))?;
-    let caption = format!(
-        "An epoch of 784-128-10 with dropout and Adam on {}, with {} threads. For each batch size all took turns \
-         in one run: five seeds, three epochs each. The time is the median epoch, next to it the middle half \
-         of all epochs; the accuracy is the median of the seeds; the ratio is the median over the seeds of its median epoch \
-         over ours, so it need not be the ratio of the medians.",
-        records.machine.in_words(),
-        ours.param("threads").unwrap_or_default()
-    );
-    let seconds = |who: &str, keys: &Keys| records.get(keys.seconds.at(&[("who", &who)]));
-    Grid::new(raced())
-        .column("who", |(name, ..)| name.clone())
-        .column("time per epoch", |(_, who, keys)| keys.seconds.at(&[("who", who)]))
-        .column("middle half", |(_, who, keys)| {
-            let spread =
-                |v: &Value| format!("{} to {}", v.unit.format(v.low), v.unit.format(v.high));
-            seconds(who, keys).map_or_else(|_| "–".to_owned(), spread)
-        })
-        .column("test accuracy", |(_, who, keys)| keys.accuracy.at(&[("who", who)]))
-        .column("ratio to ours", |(_, who, keys)| keys.ratio.at(&[("who", who)]))
-        .column("version", |(_, who, keys)| {
-            let theirs = seconds(who, keys).ok().filter(|_| *who != "ours");
-            theirs.and_then(|value| value.param("version")).unwrap_or_default().to_owned()
-        })
-        .table(records, caption)
 }
 
 fn table_vgg16(_: &Records) -> Result<TableData> {

@@ -2,4 +2,3 @@
 
 pub mod amp;
 pub mod bf16;
-pub mod formats;

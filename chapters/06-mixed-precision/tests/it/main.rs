@@ -19,7 +19,4 @@ mod measured {
         mod bf16;
         mod formats;
     }
-    mod figures {
-        mod formats;
-    }
 }

@@ -29,11 +29,8 @@ lab::keys! {
     CONFLICTS: simulated "cpu_gpu.counts.conflicts", Count, ["rung", "n"];
     /// Operations for each wavefront.
     FLOPS_PER_PASS: simulated "cpu_gpu.counts.flops_per_pass", Number, ["rung", "n"];
-    /// Barriers.
-    BARRIERS: simulated "cpu_gpu.counts.barriers", Count, ["rung", "n"];
     // Counts of small kernels.
     SECTORS: simulated "cpu_gpu.lessons.sectors", Count, ["stride"];
-    USEFUL: simulated "cpu_gpu.lessons.efficiency", Share, ["stride"];
     STORE_SECTORS: simulated "cpu_gpu.lessons.store_sectors", Count, ["kernel", "n"];
     BANK_CONFLICTS: simulated "cpu_gpu.lessons.conflicts", Count, ["kernel", "n"];
     DIVERGENCES: simulated "cpu_gpu.lessons.divergences", Count, ["kernel", "threads"];
@@ -46,11 +43,11 @@ lab::keys! {
 pub fn all() -> Vec<Experiment> {
     lab::experiments! {
         quick "cpu_gpu.counts" =>
-            &[SECTORS_PER_LOAD, MOVED, EFFICIENCY, INTENSITY, SHARED_PASSES, CONFLICTS, FLOPS_PER_PASS, BARRIERS],
+            &[SECTORS_PER_LOAD, MOVED, EFFICIENCY, INTENSITY, SHARED_PASSES, CONFLICTS, FLOPS_PER_PASS],
             counts,
             "what each rung of the ladder moves and waits for, counted on a simulated GPU";
         quick "cpu_gpu.lessons" =>
-            &[SECTORS, USEFUL, STORE_SECTORS, BANK_CONFLICTS, DIVERGENCES, INSTRUCTIONS],
+            &[SECTORS, STORE_SECTORS, BANK_CONFLICTS, DIVERGENCES, INSTRUCTIONS],
             small,
             "sectors, bank conflicts and divergences of small kernels, counted on a simulated GPU";
         quick OCCUPANCY.name => &[OCCUPANCY], |rec| {
@@ -86,7 +83,6 @@ fn counts(rec: &mut Recorder) -> Result<()> {
             (INTENSITY, c.intensity()),
             (SHARED_PASSES, c.shared_passes as f64),
             (CONFLICTS, c.conflicts() as f64),
-            (BARRIERS, c.barriers as f64),
         ] {
             rec.record(at(key), Samples::one(value));
         }
@@ -103,8 +99,6 @@ fn small(rec: &mut Recorder) -> Result<()> {
         let launched = lessons::launch_strided(&mut Machine::new(1), &numbers(32 * stride, 1));
         let sectors = launched.map_err(failed)?.0.load_sectors as f64;
         rec.record(SECTORS.at(&[("stride", &stride)]), Samples::one(sectors));
-        let share = Samples::one(32.0 * 4.0 / (32.0 * sectors));
-        rec.record(USEFUL.at(&[("stride", &stride)]), share);
     }
     let n = 4 * SIDE;
     for kernel in ["transpose", "transpose_32", "transpose_33"] {

@@ -19,8 +19,6 @@ lab::keys! {
     pub CLOCK: measured "cpu_gpu.devices.clock", Hertz, ["device"];
     /// Multiply-adds in f32 in a cycle.
     pub LANES: measured "cpu_gpu.devices.lanes", Number, ["device"];
-    /// A device's lanes over those of one core, and over those of all.
-    pub LANES_RATIO: measured "cpu_gpu.devices.lanes.ratio", Ratio, ["device", "over"];
     /// Bytes of memory.
     pub MEMORY: counted "cpu_gpu.devices.memory", Bytes, ["device"];
 }
@@ -28,7 +26,7 @@ lab::keys! {
 /// This file's experiments.
 pub fn all() -> Vec<Experiment> {
     lab::experiments! {
-        quick "cpu_gpu.devices" => &[UNITS, CLOCK, LANES, LANES_RATIO, MEMORY], run,
+        quick "cpu_gpu.devices" => &[UNITS, CLOCK, LANES, MEMORY], run,
             "cores, lanes, clocks and memory of the CPU and of every device";
     }
 }
@@ -84,17 +82,17 @@ pub fn why_missing(devices: &gpu::Devices, id: &str) -> String {
 }
 
 fn run(r: &mut Recorder) -> Result<()> {
-    let of_cpu = cpu(r);
+    cpu(r);
     let found = gpu::devices();
-    skip_missing(r, &found, &[UNITS, CLOCK, LANES, LANES_RATIO, MEMORY]);
+    skip_missing(r, &found, &[UNITS, CLOCK, LANES, MEMORY]);
     for about in &found.found {
-        device(r, about, of_cpu);
+        device(r, about);
     }
     Ok(())
 }
 
-/// Records the CPU. Returns the lanes of one core and of all, where its clock can be measured.
-fn cpu(r: &mut Recorder) -> Option<[f64; 2]> {
+/// Records the CPU.
+fn cpu(r: &mut Recorder) {
     let (cores, memory) = (machine::cores(), machine::caches_and_memory().1);
     r.record(UNITS.at(&[("device", &"cpu")]), Samples::one(cores as f64));
     r.record(MEMORY.at(&[("device", &"cpu")]), Samples::one(memory as f64));
@@ -108,37 +106,27 @@ fn cpu(r: &mut Recorder) -> Option<[f64; 2]> {
         for device in ["core", "cpu"] {
             r.skip_at(LANES.at(&[("device", &device)]), why);
         }
-        return None;
+        return;
     };
     // The best sample is the one that nothing disturbed; the peak is taken in the same way.
     let fastest = samples.quantile(1.0);
     r.record(clock, samples);
-    let lanes = [1, cores].map(|threads| devices::lanes_of_cpu(threads, fastest));
-    for (device, lanes) in ["core", "cpu"].into_iter().zip(lanes) {
+    for (device, threads) in [("core", 1), ("cpu", cores)] {
+        let lanes = devices::lanes_of_cpu(threads, fastest);
         r.record(LANES.at(&[("device", &device)]), Samples::one(lanes));
     }
-    Some(lanes)
 }
 
-/// Records a device, and its lanes next to the CPU's.
-fn device(r: &mut Recorder, about: &About, of_cpu: Option<[f64; 2]>) {
+/// Records a device.
+fn device(r: &mut Recorder, about: &About) {
     let at = |key: Key| key.at(&[("device", &about.id)]);
     r.record(at(UNITS), Samples::one(f64::from(about.compute_units)));
     r.record(at(MEMORY), Samples::one(about.memory as f64));
     number_or(r, at(CLOCK), about.clock_hz, "its driver does not report the clock");
-    let Some(lanes) = devices::lanes_of(about) else {
-        let why = if about.kind == Kind::Cpu {
-            "it is the CPU itself, with the CPU's lanes"
-        } else {
-            "its driver does not report how wide a compute unit is"
-        };
-        r.skip_at(at(LANES), why);
-        return r.skip_at(at(LANES_RATIO), why);
+    let why = if about.kind == Kind::Cpu {
+        "it is the CPU itself, with the CPU's lanes"
+    } else {
+        "its driver does not report how wide a compute unit is"
     };
-    r.record(at(LANES), Samples::one(lanes));
-    for (which, over) in ["core", "cpu"].into_iter().enumerate() {
-        let ratio = at(LANES_RATIO).with("over", over);
-        let ratio_of = of_cpu.map(|of_cpu| lanes / of_cpu[which]);
-        number_or(r, ratio, ratio_of, "the CPU's lanes are not known");
-    }
+    number_or(r, at(LANES), devices::lanes_of(about), why);
 }

@@ -3,7 +3,6 @@
 use super::devices::{DEVICES, open, skip_device};
 use crate::{
     Error, Result,
-    counters::Target,
     devices::{Precision, peak_of},
     gpu::{Arg, Buffer, Gpu, Kind, copying, cublas::Cublas, cuda::Cuda, nvrtc, write_all},
     in_rust::{InRust, Turns},
@@ -27,8 +26,6 @@ lab::keys! {
     pub RATE: measured "cpu_gpu.ladder", FlopsPerSecond, ["device", "rung", "n"];
     /// How many times as fast as the naive rung, round by round.
     pub SPEEDUP: measured "cpu_gpu.ladder.speedup", Ratio, ["device", "rung", "n"];
-    /// How many times as fast tiles in shared memory are as the naive rung.
-    pub TILED: measured "cpu_gpu.ladder.tiled_over_naive", Ratio, ["device", "n"];
     /// The fraction of what cuBLAS reaches with the same inputs, round by round.
     pub OF_CUBLAS: measured "cpu_gpu.ladder.of_cublas", Share, ["device", "rung", "n"];
     /// Until the first product is done, from a kernel's text.
@@ -39,7 +36,7 @@ lab::keys! {
     pub BANDWIDTH: measured "cpu_gpu.ladder.bandwidth", BytesPerSecond, ["device"];
 }
 
-const KEYS: [Key; 7] = [RATE, SPEEDUP, TILED, OF_CUBLAS, COMPILE, TILES, BANDWIDTH];
+const KEYS: [Key; 6] = [RATE, SPEEDUP, OF_CUBLAS, COMPILE, TILES, BANDWIDTH];
 
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
@@ -51,8 +48,7 @@ pub fn all() -> Vec<Experiment> {
             }
             let records =
                 std::env::temp_dir().join(format!("throughput-trial-{}", std::process::id()));
-            let target = Target::this(RATE.name, &records)?;
-            let trial = Trial { target, limit: Duration::from_secs(150) };
+            let trial = Trial::by_this(RATE.name, &records, Duration::from_secs(150))?;
             let done = rungs(r, None, Some(&trial));
             let _ = std::fs::remove_dir_all(&records);
             done
@@ -77,11 +73,6 @@ const IN_RUST: [(&str, InRust, &[&str]); 5] = [
 /// All rungs by their names in records: the portable ones, those of CUDA alone, and what they are compared with.
 pub fn rung_names() -> impl Iterator<Item = &'static str> {
     own_rungs().chain(CUBLAS.map(|(name, _)| name))
-}
-
-/// Those that are written in Rust, which most machines lack.
-pub fn in_rust() -> impl Iterator<Item = &'static str> {
-    IN_RUST.iter().map(|(name, ..)| *name)
 }
 
 /// The same without the libraries.
@@ -416,10 +407,6 @@ impl Size<'_> {
                     r.record(self.of(key, rung), results.ratio(other, rung)?);
                 }
             }
-        }
-        if ["naive", "shared"].iter().all(|rung| ran.contains(rung)) {
-            let gain = results.ratio("naive", "shared")?;
-            r.record(TILED.at(&[("device", &self.gpu.about().id), ("n", &self.n)]), gain);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::float_cmp)] // JobSizes are whole numbers, which f64 holds exactly.
 
-use super::devices::{number_or, skip_device, skip_missing, why_missing};
+use super::devices::{number_or, skip_device, skip_missing};
 use crate::{
     Error, Result,
     gpu::{self, Element, Gpu, Kind},
@@ -25,29 +25,21 @@ lab::keys! {
     pub MAP: measured "cpu_gpu.truck.map", FlopsPerSecond, ["steps", "n", "device", "transfer"];
     /// The rate of the product of n×n matrices.
     pub PRODUCT: measured "cpu_gpu.truck.product", FlopsPerSecond, ["n", "device", "transfer"];
-    /// The rate of copies to a device and back.
-    TRANSFER: measured "cpu_gpu.truck.transfer", BytesPerSecond, ["device", "direction", "bytes"];
     /// The size above which a device is faster than the CPU.
     pub CROSSOVER: measured "cpu_gpu.truck.crossover", Count, ["work", "device", "transfer"];
     /// The same, predicted by the lines through the times.
     pub PREDICTED: calculated "cpu_gpu.truck.crossover.predicted", Count, ["work", "device", "transfer"];
     /// The size above which all threads are faster than one.
     pub THREADS: measured "cpu_gpu.truck.threads", Count, ["work"];
-    /// How many times as fast all threads are at the largest size.
-    pub THREADS_SPEEDUP: measured "cpu_gpu.truck.threads.speedup", Ratio, ["work", "n"];
     /// How many times as fast as the CPU a device is at the largest size.
     pub SPEEDUP: measured "cpu_gpu.truck.speedup", Ratio, ["work", "device", "transfer", "over", "n"];
-    /// A fitted line's α.
-    pub MODEL_LATENCY: measured "cpu_gpu.truck.model.latency", Seconds, ["work", "device"];
-    /// A fitted line's 1/β: of copies in bytes.
-    pub MODEL_RATE: measured "cpu_gpu.truck.model.rate", FlopsPerSecond, ["work", "device"];
 }
 
 /// This file's experiments.
 pub fn all() -> Vec<Experiment> {
     lab::experiments! {
         quick "cpu_gpu.truck" =>
-            &[LATENCY, MAP, PRODUCT, TRANSFER, CROSSOVER, PREDICTED, THREADS, THREADS_SPEEDUP, SPEEDUP, MODEL_LATENCY, MODEL_RATE],
+            &[LATENCY, MAP, PRODUCT, CROSSOVER, PREDICTED, THREADS, SPEEDUP],
             |r| Ok(run(r, &JobSizes::of(r.budget))?),
             "one small job and ever larger ones: above which size the CPU's threads and each device win";
     }
@@ -252,26 +244,15 @@ fn on_cpu(r: &mut Recorder, work: Work, limits: &JobSizes, timed: &mut Timed) ->
     Ok(())
 }
 
-/// A runner's name in records: with cuBLAS `cublas` on the device `cuda`, `cublas:1` on `cuda:1`.
-pub fn runner(id: &str, cublas: bool) -> String {
-    if cublas { id.replace("cuda", "cublas") } else { id.to_owned() }
-}
-
 /// The rung that a device's products take.
-fn rung_for(gpu: &dyn Gpu, budget: Budget) -> Result<&'static ladder::Rung> {
-    // The quick budget compiles one kernel only.
-    match (budget, gpu.about().kind) {
-        (Budget::Quick, Kind::Cpu) => ladder::rung("tile2d"),
-        (Budget::Quick, Kind::Gpu) => ladder::rung("warp_tiles"),
-        (Budget::Full, _) => truck::best_rung(gpu),
-    }
+fn rung_for(kind: Kind) -> Result<&'static ladder::Rung> {
+    ladder::rung(if kind == Kind::Cpu { "tile2d" } else { "warp_tiles" })
 }
 
 fn on_device(
     r: &mut Recorder,
     gpu: &dyn Gpu,
     work: Work,
-    cublas: bool,
     limits: &JobSizes,
     timed: &mut Timed,
 ) -> Result<()> {
@@ -280,14 +261,13 @@ fn on_device(
     let Some(most) = sizes.last().copied() else { return Ok(()) };
     let trip: Box<dyn Trip> = match work {
         Work::Map(steps) => Box::new(MapTrip::new(gpu, steps, most)?),
-        Work::Product if cublas => Box::new(ProductTrip::by_cublas(gpu, most)?),
-        Work::Product => Box::new(ProductTrip::new(gpu, rung_for(gpu, r.budget)?, most)?),
+        Work::Product => Box::new(ProductTrip::new(gpu, rung_for(gpu.about().kind)?, most)?),
     };
     let (there, back) = work.bytes(most as f64);
     let (input, mut output) = (f32::bytes(&numbers(there as usize / 4, 1)), vec![0; back as usize]);
     trip.load(most, &input)?;
     for transfer in ["without", "with"] {
-        let who = (runner(&gpu.about().id, cublas), transfer);
+        let who = (gpu.about().id.clone(), transfer);
         let points = rising(r, (work, &who), &sizes, limits, &mut |n| {
             if transfer == "without" {
                 return trip.drive(n);
@@ -302,8 +282,7 @@ fn on_device(
 }
 
 /// Times copies to a device and back, and fits a line to each. α in seconds, β in seconds for each byte.
-fn transfers(r: &mut Recorder, gpu: &dyn Gpu, limits: &JobSizes) -> Result<[Option<Line>; 2]> {
-    let id = &gpu.about().id;
+fn transfers(gpu: &dyn Gpu, limits: &JobSizes) -> Result<[Option<Line>; 2]> {
     let most = limits.transfer.iter().copied().filter(|n| *n as u64 <= gpu.about().memory / 8);
     let sizes: Vec<usize> = most.collect();
     let Some(most) = sizes.last().copied() else { return Ok([None; 2]) };
@@ -312,33 +291,19 @@ fn transfers(r: &mut Recorder, gpu: &dyn Gpu, limits: &JobSizes) -> Result<[Opti
     for (line, direction) in lines.iter_mut().zip(["to", "from"]) {
         let mut points = Vec::new();
         for n in &sizes {
-            let what = TRANSFER.at(&[("device", id), ("direction", &direction), ("bytes", n)]);
-            r.note_at(&what);
             let seconds = samples(limits.plan, &mut || match direction {
                 "to" => gpu.write(&buffer, &bytes[..*n]),
                 _ => gpu.read(&buffer, &mut bytes[..*n]),
             })?;
             points.push((*n as f64, seconds.median()));
-            r.record(what, seconds.map(|s| *n as f64 / s));
         }
         *line = Line::fit(&points);
-        model(r, (direction, id), *line, Unit::BytesPerSecond);
     }
     Ok(lines)
 }
 
 /// Why there is no line.
 const TOO_FEW: &str = "too few sizes were measured for a line";
-
-/// Records a fitted line: its α, and the rate 1/β that it tends to.
-fn model(r: &mut Recorder, (work, device): (&str, &str), line: Option<Line>, unit: Unit) {
-    let [latency, rate] =
-        [MODEL_LATENCY, MODEL_RATE].map(|key| key.at(&[("work", &work), ("device", &device)]));
-    number_or(r, latency, line.map(|line| line.alpha), TOO_FEW);
-    let why = if line.is_some() { "the times do not grow with the size" } else { TOO_FEW };
-    let rises = line.filter(|line| line.beta > 0.0);
-    number_or(r, rate.in_unit(unit), rises.map(|line| 1.0 / line.beta), why);
-}
 
 /// The smaller time at each size that both have.
 pub fn best(one: &[(f64, f64)], all: &[(f64, f64)]) -> Vec<(f64, f64)> {
@@ -432,21 +397,11 @@ fn conclude(
     links: &BTreeMap<String, [Option<Line>; 2]>,
 ) {
     let on_cpu = OnCpu::new(work, timed);
-    let name = work.name();
     // The lesson without a GPU: one thread is the car, all threads are the truck.
     let found = clear_crossover(on_cpu.core, on_cpu.cpu);
-    record_crossover(r, THREADS.at(&[("work", &name)]), found, on_cpu.smallest);
-    if let Some((n, ratio)) = ratio_at_end(on_cpu.core, on_cpu.cpu) {
-        r.record(THREADS_SPEEDUP.at(&[("work", &name), ("n", &n)]), Samples::one(ratio));
-    }
-    for (device, line) in ["core", "cpu"].into_iter().zip(on_cpu.lines) {
-        model(r, (&name, device), line, Unit::FlopsPerSecond);
-    }
+    record_crossover(r, THREADS.at(&[("work", &work.name())]), found, on_cpu.smallest);
     for (device, transfer) in timed.keys().filter(|who| who.0 != "core" && who.0 != "cpu") {
         let alone = line(work, points(timed, device, "without"));
-        if *transfer == "without" {
-            model(r, (&name, device), alone, Unit::FlopsPerSecond);
-        }
         let who = (device.as_str(), *transfer);
         against_cpu(r, work, who, &on_cpu, points(timed, device, transfer));
         let [to, from] = links.get(device).copied().unwrap_or_default();
@@ -502,8 +457,7 @@ fn predict(
 }
 
 /// Every key that names a device.
-const OF_DEVICES: [Key; 9] =
-    [LATENCY, MAP, PRODUCT, TRANSFER, CROSSOVER, PREDICTED, SPEEDUP, MODEL_LATENCY, MODEL_RATE];
+const OF_DEVICES: [Key; 6] = [LATENCY, MAP, PRODUCT, CROSSOVER, PREDICTED, SPEEDUP];
 
 /// The whole experiment, as far as these limits go.
 ///
@@ -515,13 +469,12 @@ pub fn run(r: &mut Recorder, limits: &JobSizes) -> Result<()> {
     let (mut opened, mut links) = (Vec::new(), BTreeMap::new());
     for about in &found.found {
         let ready = gpu::open(&about.id).and_then(|gpu| {
-            let lines = transfers(r, &*gpu, limits)?;
+            let lines = transfers(&*gpu, limits)?;
             Ok((gpu, lines))
         });
         match ready {
             Ok((gpu, lines)) => {
                 links.insert(about.id.clone(), lines);
-                links.insert(runner(&about.id, true), lines);
                 opened.push(gpu);
             }
             Err(error) => skip_device(r, &about.id, &error.to_string(), &OF_DEVICES),
@@ -531,18 +484,9 @@ pub fn run(r: &mut Recorder, limits: &JobSizes) -> Result<()> {
         let mut timed = Timed::new();
         on_cpu(r, work, limits, &mut timed)?;
         for gpu in &opened {
-            let cublas = work == Work::Product && gpu.as_cuda().is_some();
-            for cublas in [false, true].into_iter().take(1 + usize::from(cublas)) {
-                let done = on_device(r, &**gpu, work, cublas, limits, &mut timed);
-                if let Err(Error::Message(why)) = done {
-                    let device = runner(&gpu.about().id, cublas);
-                    r.skip_at(work.key().at(&[("device", &device)]), why);
-                }
+            if let Err(Error::Message(why)) = on_device(r, &**gpu, work, limits, &mut timed) {
+                r.skip_at(work.key().at(&[("device", &gpu.about().id)]), why);
             }
-        }
-        if work == Work::Product && !opened.iter().any(|gpu| gpu.as_cuda().is_some()) {
-            let why = why_missing(&found, "cuda");
-            r.skip_at(work.key().at(&[("device", &"cublas")]), why);
         }
         conclude(r, work, &timed, &links);
     }

@@ -1,4 +1,3 @@
-mod counters;
 mod counts;
 mod devices;
 mod ladder;

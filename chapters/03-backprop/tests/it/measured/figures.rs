@@ -2,7 +2,7 @@ use backprop::ladder::ladder;
 use backprop::measured::experiments::{EPOCH, STEP_BOUND, THREADS, TOTAL};
 use backprop::measured::figures::{BATCH, PARTS, figures, of, tables};
 use lab::testing::{self, MadeUp};
-use lab::{Chapter, Error, Key, Records};
+use lab::{Chapter, Key};
 
 #[test]
 fn every_figure_and_table_is_made_from_records() {
@@ -10,12 +10,6 @@ fn every_figure_and_table_is_made_from_records() {
     let rungs = ladder();
     let rungs = rungs.iter().map(|rung| (rung.key, rung.name));
     testing::has_rungs("03-backprop/fast-step.md", rungs);
-    let records = Records::load(&testing::book("records/genoa-2core")).unwrap();
-    let race = (tables()[0].make)(&records).unwrap();
-    assert_eq!((race.rows.len(), race.rows[1].len()), (8, race.head.len()));
-    assert!(race.rows[1][0] == "PyTorch, fused Adam, batch 32", "{race:?}");
-    let missing = (tables()[0].make)(&testing::unmeasured());
-    assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{missing:?}");
 }
 
 #[test]
@@ -39,7 +33,7 @@ fn the_ladder_ends_at_the_roofline_of_its_parts() {
 
 #[test]
 fn vgg16s_table_adds_up_to_its_parameters() {
-    let table = (tables()[1].make)(&testing::unmeasured()).unwrap();
+    let table = (tables()[0].make)(&testing::unmeasured()).unwrap();
     assert!(table.caption.contains("138,357,544"), "{}", table.caption);
     assert_eq!(table.rows.len(), 13 + 5 + 3);
 }

@@ -14,7 +14,6 @@ use lab::{
     data::Source,
     key::Quantity,
     peak::{self, Traffic},
-    race::Results,
     record::ParamList,
 };
 use matmul::{Unit as Multiplier, parallel};
@@ -24,8 +23,6 @@ use std::{
     time::Instant,
 };
 lab::keys! {
-    /// The operations of a step.
-    pub OPERATIONS: counted "mixed_precision.bf16.roofline.operations", Count, ["network", "number"];
     /// The bytes of a part of a step.
     BYTES: counted "mixed_precision.bf16.roofline.bytes", Bytes, ["network", "number", "part"];
     /// Operations for each byte of a step.
@@ -43,8 +40,6 @@ lab::keys! {
     ERROR_PREDICTED: calculated "mixed_precision.bf16.error.predicted", Number, ["sum", "k"];
     /// Images a second of the race.
     RATE: measured "mixed_precision.bf16.race", ImagesPerSecond, ["who"];
-    STEP: measured "mixed_precision.bf16.race.step", Seconds, ["who"];
-    FLOPS: measured "mixed_precision.bf16.race.flops", FlopsPerSecond, ["who"];
     /// How many times as long the slow one takes.
     RATIO: measured "mixed_precision.bf16.race.ratio", Ratio, ["slow", "fast"];
     /// Test accuracy.
@@ -58,7 +53,7 @@ lab::keys! {
 /// The experiments of this part.
 pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
-        quick "mixed_precision.bf16.roofline" => &[OPERATIONS, BYTES, INTENSITY, PRODUCT, RIDGE, SECONDS, GAIN], |r| {
+        quick "mixed_precision.bf16.roofline" => &[BYTES, INTENSITY, PRODUCT, RIDGE, SECONDS, GAIN], |r| {
                 limits(r);
                 Ok(())
             },
@@ -68,7 +63,7 @@ pub fn experiments() -> Vec<Experiment> {
                 Ok(())
             },
             "how far sums of products are off with inputs in bf16, by the number of terms";
-        full RATE.name => &[RATE, STEP, FLOPS, RATIO], race,
+        full RATE.name => &[RATE, RATIO], race,
             "a step of 784-2048-2048-10 by the engine in f32 and in bf16, and PyTorch's (with `measure --peers`)";
         full RIGHT.name => &[RIGHT, LOSS, DIFFERENCE], accuracy,
             "what training in bf16 costs in accuracy: 784-512-512-10, five seeds";
@@ -117,7 +112,6 @@ fn limits(r: &mut Recorder) {
         for (number, peak) in &peaks {
             let needs = Needs::of(sizes, batch, *number == "bf16");
             let list: ParamList = &[("network", &network), ("number", number)];
-            known(OPERATIONS.at(list), Some(needs.operations));
             known(INTENSITY.at(list), Some(needs.intensity()));
             for (part, bytes) in [
                 ("products", needs.products),
@@ -189,27 +183,12 @@ const RATIOS: [(&str, &str); 4] = [
 /// Runs an epoch of `STEPS` batches, given how many it ran before, and returns the seconds.
 pub type Turn<'t> = Box<dyn FnMut(usize) -> Result<f64> + 't>;
 
-/// What keeps a contender out of the race.
-#[derive(Debug)]
-pub struct Absent {
-    /// In a sentence's words.
-    pub why: String,
-    /// Seconds of a step, of one that takes too long.
-    step: Option<f64>,
-}
-
-impl From<String> for Absent {
-    fn from(why: String) -> Self {
-        Self { why, step: None }
-    }
-}
-
 impl Contender {
     /// Its turns with these examples, as many as `STEPS` need.
     ///
     /// # Errors
-    /// If the network can't be made. The inner error is what keeps the contender out.
-    pub fn turn<'t>(&self, set: &'t Examples, source: &Source) -> Result<Result<Turn<'t>, Absent>> {
+    /// If the network can't be made. The inner error says what keeps the contender out.
+    pub fn turn<'t>(&self, set: &'t Examples, source: &Source) -> Result<Result<Turn<'t>, String>> {
         match self.by {
             By::Engine(numbers) => Ok(Ok(ours(numbers, set)?)),
             By::PyTorch(more) => Ok(pytorch(more, source, set.len())),
@@ -232,7 +211,7 @@ fn ours(numbers: Numbers, train: &Examples) -> Result<Turn<'_>> {
 }
 
 /// PyTorch's, with the options `more`.
-fn pytorch(more: &[&str], source: &Source, images: usize) -> Result<Turn<'static>, Absent> {
+fn pytorch(more: &[&str], source: &Source, images: usize) -> Result<Turn<'static>, String> {
     let threads = parallel::available().to_string();
     let sizes = WIDE.map(|size| size.to_string()).join("-");
     let program = program();
@@ -246,8 +225,7 @@ fn pytorch(more: &[&str], source: &Source, images: usize) -> Result<Turn<'static
     let (_, answer) = peers::ready(&program, source, &told(&step), first)?;
     let step: f64 = answer.seconds.iter().sum();
     if step > TOO_LONG {
-        let why = format!("a step takes {step:.0} s on this CPU, too long for a race");
-        return Err(Absent { why, step: Some(step) });
+        return Err(format!("a step takes {step:.0} s on this CPU, too long for a race"));
     }
     let mut peer = peers::start(&program, source, &told(&all))?;
     Ok(Box::new(move |turns| {
@@ -271,41 +249,19 @@ fn race(r: &mut Recorder) -> Result<()> {
     let mut train = Examples::of(&data.train);
     train.labels.truncate(STEPS * BATCH);
     train.pixels.truncate(train.labels.len() * train.width);
-    let mut slow = Vec::new();
     let results = {
         let tell = |round, who: &str| r.note(RATE.name, &[("round", &round), ("who", &who)]);
         let mut race = Race::new().telling(tell);
         for contender in &CONTENDERS {
             match contender.turn(&train, &data.source)? {
                 Ok(turn) => race.turn(contender.who, turn),
-                Err(Absent { why, step }) => {
-                    race.skip(contender.who, why);
-                    slow.extend(step.map(|step| (contender.who, step)));
-                }
+                Err(why) => race.skip(contender.who, why),
             }
         }
         race.run(TURNS)?
     };
-    record(r, &results, train.len(), &slow)
-}
-
-/// The race's results: rates, and the ratios of the times. Of contenders that are too slow for it, the
-/// seconds of a step are known.
-fn record(r: &mut Recorder, results: &Results, images: usize, slow: &[(&str, f64)]) -> Result<()> {
-    let cores = parallel::available();
-    let steps = images.div_ceil(BATCH) as f64;
-    let operations = Needs::of(&WIDE, BATCH, true).operations * images as f64 / BATCH as f64;
     for Contender { who, .. } in &CONTENDERS {
-        let list: ParamList = &[("who", who)];
-        let wide = matches!(*who, "f32" | "pytorch-f32");
-        let limit = if wide { peak::fma_f32(cores) } else { Multiplier::best().peak(cores) };
-        r.record_or_skip(RATE.at(list), results.rate(who, images as f64))?;
-        r.record_or_skip(FLOPS.at(list).against(limit), results.rate(who, operations))?;
-        let step = match slow.iter().find(|(other, _)| other == who) {
-            Some((_, step)) => Ok(Samples::one(*step)),
-            None => results.samples(who).map(|all| all.map(|seconds| seconds / steps)),
-        };
-        r.record_or_skip(STEP.at(list), step)?;
+        r.record_or_skip(RATE.at(&[("who", who)]), results.rate(who, train.len() as f64))?;
     }
     for (slow, fast) in RATIOS {
         let ratio = RATIO.at(&[("slow", &slow), ("fast", &fast)]);

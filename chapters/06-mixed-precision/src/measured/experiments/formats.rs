@@ -37,8 +37,6 @@ lab::keys! {
     pub SUMS: counted "mixed_precision.sums", Number, ["sum", "n"];
     /// Where it stops, as predicted.
     pub STALL: calculated "mixed_precision.sums.stall", Number, ["sum"];
-    /// What is added, rounded to the format.
-    ADDED: calculated "mixed_precision.sums.term", Number, ["sum"];
     /// The relative error of a dot product.
     pub DOT: counted "mixed_precision.dot", Number, ["sum", "n"];
     /// Half of the gap between 1 and the next number.
@@ -61,7 +59,7 @@ pub fn experiments() -> Vec<Experiment> {
             "the relative error of rounding to each format, by the magnitude of the number: 21 quantiles of 2000 errors";
         quick CONVERT.name => &[CONVERT, CONVERT_SPEEDUP], convert,
             "how fast f32 becomes f16 and bf16: the readable conversion, the one in integers, and that of half";
-        quick SUMS.name => &[SUMS, STALL, ADDED], sums,
+        quick SUMS.name => &[SUMS, STALL], sums,
             "where a running sum of 0.0001 stagnates, and which sums do not";
         quick DOT.name => &[DOT, HALF_GAP], dot,
             "the relative error of a dot product of f16 numbers, by its length and by how it is summed";
@@ -208,7 +206,6 @@ fn sums(rec: &mut Recorder) -> Result<()> {
     for (name, format, adder) in ADDERS {
         let term = format.nearest(TERM);
         let of = |key: Key| key.at(&[("sum", &name)]);
-        rec.record(of(ADDED), Samples::one(term));
         let predicted = match adder {
             Adder::Running => Some(stall(format, term)),
             Adder::Kahan => Some(kahan_stall(format, term)),

@@ -7,18 +7,14 @@ use training::{Config, EngineKind, Model, Outcome, Precision, Settings, Silent};
 lab::keys! {
     /// Images of a second.
     RATE: measured "mixed_precision.models", ImagesPerSecond, ["model", "precision", "device"];
-    /// Over those in f32, seed by seed.
-    RATIO: measured "mixed_precision.models.ratio", Ratio, ["model", "precision", "device"];
     /// Test accuracy in the end.
     RIGHT: measured "mixed_precision.models.accuracy", Share, ["model", "precision", "device"];
-    /// What it is above that of f32, seed by seed, in percentage points.
-    DIFFERENCE: measured "mixed_precision.models.difference", Number, ["model", "precision", "device"];
 }
 
 /// The experiment.
 pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
-        full RATE.name => &[RATE, RATIO, RIGHT, DIFFERENCE], measure,
+        full RATE.name => &[RATE, RIGHT], measure,
             "how fast and how well each of chapter 4's models trains with products in bf16 and in f16";
     }
 }
@@ -62,29 +58,13 @@ fn measure(rec: &mut Recorder) -> Result<()> {
                 right.extend(outcome.test_accuracy());
             }
         }
-        record(rec, model, found)?;
+        for (precision, (rates, right)) in Precision::ALL.into_iter().zip(found) {
+            let list: ParamList =
+                &[("model", &model), ("precision", &precision), ("device", &base.device)];
+            rec.record(RATE.at(list), Samples(rates));
+            rec.record(RIGHT.at(list), Samples(right));
+        }
+        rec.keep()?;
     }
     Ok(())
-}
-
-/// Records what each precision reached.
-fn record(
-    rec: &mut Recorder,
-    model: Model,
-    found: [(Vec<f64>, Vec<f64>); Precision::ALL.len()],
-) -> Result<()> {
-    let device = rec.device;
-    let found = found.map(|(rates, right)| (Samples(rates), Samples(right)));
-    let (wide, exact) = found[0].clone();
-    for (precision, (rates, right)) in Precision::ALL.into_iter().zip(found) {
-        let list: ParamList = &[("model", &model), ("precision", &precision), ("device", &device)];
-        if precision != Precision::F32 {
-            rec.record(RATIO.at(list), rates.paired(&wide, |rate, wide| rate / wide));
-            let points = right.paired(&exact, |half, full| 100.0 * (half - full));
-            rec.record(DIFFERENCE.at(list), points);
-        }
-        rec.record(RATE.at(list), rates);
-        rec.record(RIGHT.at(list), right);
-    }
-    rec.keep()
 }

@@ -1,5 +1,5 @@
 use crate::measured::leaves;
-use cpu_gpu::measured::experiments::ladder::{RATE, TILED, all, repeated, rungs};
+use cpu_gpu::measured::experiments::ladder::{RATE, all, repeated, rungs};
 use cpu_gpu::{gpu::testing, ladder::LADDER};
 use lab::Experiment;
 
@@ -18,7 +18,6 @@ fn every_device_is_measured_or_missed() {
     let cpu = values.iter().find(|v| v.param("device") == Some("cpu"));
     assert!(cpu.is_some_and(|v| v.of_limit().is_some()), "{cpu:?}");
     assert!(values.iter().all(|value| value.median > 0.0), "{values:?}");
-    assert!(values.iter().any(|v| v.key == TILED.name));
 }
 
 #[test]

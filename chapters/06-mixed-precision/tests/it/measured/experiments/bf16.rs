@@ -4,9 +4,7 @@ use lab::{Key, record::Run, testing};
 use matmul::Unit as Multiplier;
 use mixed_precision::{
     bf16::error::Sum,
-    measured::experiments::bf16::{
-        CONTENDERS, ERROR, GAIN, OPERATIONS, TERMS, experiments, program,
-    },
+    measured::experiments::bf16::{CONTENDERS, ERROR, GAIN, TERMS, experiments, program},
 };
 
 fn run(key: Key) -> Run {
@@ -23,7 +21,6 @@ fn both_networks_are_raced_where_bf16_has_a_unit() {
         [small, wide] => assert!(small > 0.0 && wide > 0.0, "{gain:?}"),
         _ => assert!(Multiplier::of_bf16().is_none() && !run.skipped.is_empty()),
     }
-    assert_eq!(of(OPERATIONS).count(), 4);
 }
 
 #[test]
@@ -41,7 +38,7 @@ fn contenders_that_cannot_run_say_why() {
     let train = Examples::of(&data::drawn(10, 1, 1).train);
     for contender in &CONTENDERS {
         let turn = contender.turn(&train, &Source::Drawn).unwrap();
-        let why = turn.err().map(|absent| absent.why);
+        let why = turn.err();
         match contender.who {
             "f32" | "bf16" => assert_eq!(why, None),
             _ => assert!(why.is_some_and(|why| why.contains("--peers"))),

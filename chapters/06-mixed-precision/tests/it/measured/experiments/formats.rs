@@ -1,7 +1,26 @@
+use lab::{key::Quantity, testing};
 use mixed_precision::{
     formats::Format,
-    measured::experiments::formats::{dot_error, turning_points},
+    measured::experiments::formats::{STALL, SUMS, dot_error, experiments, turning_points},
 };
+
+#[test]
+fn sums_stall_where_the_rule_says() {
+    let mut values = Vec::new();
+    for experiment in experiments() {
+        values.extend(testing::run(&experiment).values);
+    }
+    for value in &values {
+        assert!(value.median.is_finite() && value.median >= 0.0, "{value:?}");
+    }
+    let records = testing::records(&mixed_precision::chapter(), &values, &[]);
+    let of = |quantity: Quantity| records.get(quantity).unwrap().median;
+    for (name, n) in [("bf16", 100_000), ("f16", 100_000), ("f16-kahan", 10_000_000)] {
+        let stall = of(STALL.at(&[("sum", &name)]));
+        let sum = of(SUMS.at(&[("sum", &name), ("n", &n)]));
+        assert!((sum - stall).abs() < 1e-12, "{name}: {sum}");
+    }
+}
 
 #[test]
 fn a_binades_count_is_recorded_where_it_changes() {
