@@ -109,6 +109,13 @@ impl Factors {
     }
     // ANCHOR_END: factors
 
+    /// Those of gradients that are multiplied with a number first: the means take it in.
+    #[must_use]
+    pub fn clipped(self, clip: f32) -> Self {
+        let [[beta1, rest1], [beta2, rest2]] = [self.beta1, self.beta2];
+        Self { beta1: [beta1, rest1 * clip], beta2: [beta2, rest2 * clip * clip], ..self }
+    }
+
     /// What changes from step to step: the rate and the ε of a device that is given both anew.
     pub fn of_step(self) -> [f32; 2] {
         [self.lr, self.eps]

@@ -4,7 +4,6 @@
 //! 2. [`cnn`] with its [`conv`]olutions, and the CPU's own [`windows`]; [`resnet`] with its batch [`norm`]alisation.
 //! 3. [`rnn`] with its [`gates`] and [`transformer`] with its [`attention`], on [`dense`] layers.
 //! 4. [`autocast`](mod@autocast): whether their products read numbers of 32 or of 16 bits.
-//!    [`ready`](mod@ready): which of their gradients are there before the backward pass has ended.
 //! 5. [`half_product`]: that product, on dfdx's tape. [`layers`]: how dfdx is told what a model is made of. [`cpu`]: what the
 //!    CPU's own operations share.
 
@@ -21,7 +20,6 @@ pub mod linear;
 pub mod mlp;
 pub mod model;
 pub mod norm;
-pub mod ready;
 pub mod resnet;
 pub mod rnn;
 pub mod transformer;

@@ -61,8 +61,8 @@ impl Trained {
         let first = Mlp::<f32>::new(&settings.sizes, settings.seed)?.parameters();
         let model = layers(&settings.sizes, settings.dropout);
         let rule = settings.rule;
-        let update = move |Update { step, p, means: [m, v], g, .. }: Update| {
-            fused(Factors::new(&rule, step), p, m, v, g);
+        let update = move |Update { step, clip, p, means: [m, v], g, .. }: Update| {
+            fused(Factors::new(&rule, step).clipped(clip), p, m, v, g);
         };
         let mut step = Step::new(model, threads, ways, settings.seed as u32, update);
         step.from_file(Place::Params, &first);

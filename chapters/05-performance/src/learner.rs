@@ -9,7 +9,7 @@ use crate::engine::{
     program::Numbers,
     record::{Pass, pieces},
     rule::{Kernel, Rule as Moves, Update, adam},
-    step::Step,
+    step::{Split, Step, Whole},
     tensor::Place,
 };
 use backprop::softmax::best;
@@ -50,10 +50,8 @@ pub trait Trains: Backend + Sized {
     /// What failed on it.
     ///
     /// # Errors
-    /// [`Error::Device`].
-    fn sound(&self) -> Result<()> {
-        Ok(())
-    }
+    /// [`Error::Device`], [`Error::Team`].
+    fn sound(&mut self) -> Result<()>;
 }
 
 impl Trains for Cores {
@@ -63,6 +61,10 @@ impl Trains for Cores {
         let (data, index) = (batch.data, &batch.index()[piece]);
         let image = |at: usize| &data.rows()[index[at] * PIXELS..][..PIXELS];
         step.gather(index.len(), image, |at| data.label(index[at]));
+    }
+
+    fn sound(&mut self) -> Result<()> {
+        self.check().map_err(Error::Team)
     }
 }
 
@@ -85,7 +87,7 @@ impl Trains for Gpu<'_> {
         // ANCHOR_END: kept
     }
 
-    fn sound(&self) -> Result<()> {
+    fn sound(&mut self) -> Result<()> {
         self.check().map_err(|why| Error::Device(why.to_string()))
     }
 }
@@ -102,6 +104,8 @@ pub struct Engine<B: Trains = Cores> {
     rule: Rule,
     /// The most images that it takes at a time.
     most: usize,
+    /// Where the next images begin among those of a batch, and how many the batch has, if other ranks have the rest of it.
+    part: Option<(usize, usize)>,
     /// Whether the gradients are those of a step. They stay until the next one, and count as zero here.
     fresh: Cell<bool>,
 }
@@ -148,7 +152,7 @@ fn needs_on(settings: &Settings, images: usize, form: Form, threads: usize) -> N
 }
 
 /// The settings' model.
-fn of(settings: &Settings) -> Ops {
+pub fn of(settings: &Settings) -> Ops {
     operations(settings.model, settings.dropout).recomputed(settings.recompute)
 }
 
@@ -203,7 +207,7 @@ fn numbers() -> (Numbers, f32) {
 }
 
 /// Chapter 4's rules.
-fn update(rule: Rule, decay: f32) -> Moves {
+pub fn moves(rule: Rule, decay: f32) -> Moves {
     let kernel = match rule {
         Rule::Sgd => Kernel::Sgd,
         Rule::Momentum => Kernel::Momentum,
@@ -211,13 +215,15 @@ fn update(rule: Rule, decay: f32) -> Moves {
         Rule::Adam => Kernel::Adam,
         Rule::AdamW => Kernel::AdamW,
     };
-    let code = move |Update { step, rate, clip, first, p, means: [m, v], g }: Update| {
+    let code = move |Update { step, rate, mut clip, first, p, means: [m, v], g }: Update| {
+        let adaptive = matches!(rule, Rule::Adam | Rule::AdamW);
         if decay > 0.0 && rule == Rule::AdamW {
             for p in &mut *p {
                 *p -= rate * decay * *p;
             }
-        } else if decay > 0.0 {
-            g.iter_mut().zip(&*p).for_each(|(g, p)| *g += decay * p);
+        } else if decay > 0.0 || !adaptive && clip.to_bits() != 1.0_f32.to_bits() {
+            g.iter_mut().zip(&*p).for_each(|(g, p)| *g = clip * *g + decay * p);
+            clip = 1.0; // it is in the gradient
         }
         match rule {
             Rule::Sgd => optimizer::sgd(rate, p, g),
@@ -250,15 +256,34 @@ impl<B: Trains> Engine<B> {
     /// # Errors
     /// [`Error::Device`].
     pub fn on(device: B, dev: &Cpu, settings: &Settings) -> Result<Self> {
-        let first = dev.learner(settings)?.parameters()?;
-        let rule = update(settings.optimizer, settings.decay as f32);
-        let mut step = Step::on(device, of(settings), settings.seed as u32, rule);
-        step.from_file(Place::Params, &first);
-        step.device.sound()?;
+        Self::split(device, dev, settings, of(settings), Box::new(Whole)).seeded(settings)
+    }
+
+    /// Any model in training by the settings' rule, by a rank that records as `split` does.
+    pub fn split(
+        device: B,
+        dev: &Cpu,
+        settings: &Settings,
+        model: Ops,
+        split: Box<dyn Split>,
+    ) -> Self {
+        let rule = moves(settings.optimizer, settings.decay as f32);
+        let step = Step::split(device, model, settings.seed as u32, rule, split);
         let (step, fresh) = (RefCell::new(step), Cell::new(false));
         let (rule, most) = (settings.optimizer, settings.accumulate.unwrap_or(usize::MAX));
-        let (kept, begun) = ((0, 0), VecDeque::new());
-        Ok(Self { step, kept, begun, dev: dev.clone(), rule, most, fresh })
+        let (kept, begun, part) = ((0, 0), VecDeque::new(), None);
+        Self { step, kept, begun, dev: dev.clone(), rule, most, part, fresh }
+    }
+
+    /// With the first weights of chapter 4's model.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn seeded(mut self, settings: &Settings) -> Result<Self> {
+        let step = self.step.get_mut();
+        step.from_file(Place::Params, &self.dev.learner(settings)?.parameters()?);
+        step.device.sound()?;
+        Ok(self)
     }
 
     /// Forward and backward on a batch of `images`, piece by piece; `fill` puts a
@@ -281,6 +306,26 @@ impl<B: Trains> Engine<B> {
     }
     // ANCHOR_END: passes
 
+    /// This rank's part of a batch of so many `images`, from the `first` on: one pass, which knows how to go on with the other
+    /// ranks. It counts what there is to count.
+    fn pass_of(&mut self, (first, images): (usize, usize), pixels: &[f32], labels: &[u32]) {
+        let (step, (numbers, scale)) = (self.step.get_mut(), numbers());
+        step.set_scale(scale);
+        self.fresh.set(true);
+        let (rows, share) = match labels.len() {
+            // More ranks than images: the others wait for this one, too.
+            0 => (1, 0.0),
+            rows => (rows, 1.0 / images as f32),
+        };
+        if labels.is_empty() {
+            step.fill(rows, &[0.0; PIXELS], &[0]);
+        } else {
+            step.fill(rows, pixels, labels);
+        }
+        step.part(Pass { rows, training: true, numbers, adds: false }, first, share);
+        step.skip(1); // the batch has one mask, whoever has its parts
+    }
+
     /// The scores of all pieces, (images, 10) in a row, when they are there.
     fn fetched(&mut self, pieces: Vec<B::Fetching>) -> Scores {
         let step = self.step.get_mut();
@@ -291,8 +336,16 @@ impl<B: Trains> Engine<B> {
 
     /// [`Engine::passes`] on tensors.
     fn learn(&mut self, images: &Images<Cpu>, targets: &Targets<Cpu>) -> Vec<B::Fetching> {
-        let (pixels, truth) = (images.as_vec(), targets.as_vec());
+        // A rank without images has none to read.
+        let (pixels, truth) = match images.shape().0 {
+            0 => (Vec::new(), Vec::new()),
+            _ => (images.as_vec(), targets.as_vec()),
+        };
         let labels: Vec<u32> = truth.chunks_exact(CLASSES).map(|row| best(row) as u32).collect();
+        if let Some(part) = self.part {
+            self.pass_of(part, &pixels, &labels);
+            return Vec::new();
+        }
         self.passes(labels.len(), |step, _, piece| {
             let pixels = &pixels[piece.start * PIXELS..piece.end * PIXELS];
             step.fill(piece.len(), pixels, &labels[piece]);
@@ -314,15 +367,20 @@ impl<B: Trains> Learner for Engine<B> {
         self.step.borrow_mut().skip(steps as u32);
     }
 
+    fn part(&mut self, first: usize, images: usize) {
+        self.part = Some((first, images));
+    }
+
     fn gradients(&mut self, images: Images<Cpu>, targets: Targets<Cpu>) -> Result<Logits<Cpu>> {
         let begun = self.learn(&images, &targets);
         let scores = self.fetched(begun)?;
-        self.dev.try_tensor_from_vec(scores, (images.shape().0, Const)).map_err(Error::device)
+        let rows = scores.len() / CLASSES; // none where all ranks count together
+        self.dev.try_tensor_from_vec(scores, (rows, Const)).map_err(Error::device)
     }
 
     /// In the engine's own order, which all ranks share.
     fn pack(&self, row: &mut Vec<f32>) -> Result<()> {
-        let step = self.step.borrow();
+        let step = &mut *self.step.borrow_mut();
         let params = &step.model.params;
         if self.fresh.get() {
             row.extend_from_slice(&step.device.read(params.all(Place::Gradient)));
@@ -398,7 +456,7 @@ impl<B: Trains> Stepper for Engine<B> {
     }
 
     fn parameters(&self) -> Result<Vec<f32>> {
-        let step = self.step.borrow();
+        let mut step = self.step.borrow_mut();
         let params = step.to_file(Place::Params);
         step.device.sound()?;
         Ok(params)
@@ -409,7 +467,7 @@ impl<B: Trains> Stepper for Engine<B> {
     }
 
     fn state(&self) -> Result<State> {
-        let step = self.step.borrow();
+        let mut step = self.step.borrow_mut();
         let means = [Place::Mean, Place::Square].into_iter().take(self.rule.memory());
         let slots = means.map(|mean| step.to_file(mean)).collect();
         step.device.sound()?;

@@ -5,7 +5,13 @@ use crate::{
     PointToPoint, Rank, Result, bytes,
     comm::{ring, tree},
 };
-use training::ready::Place;
+use std::sync::{Arc, Mutex};
+
+/// Numbers in a GPU's memory: their address, and how many there are.
+pub type Place = (u64, usize);
+
+/// A communicator of any kind, for a program and for who speaks between its runs.
+pub type Shared = Arc<Mutex<dyn Communicator>>;
 
 /// What an engine between GPUs does with numbers that stay on them.
 pub trait InPlace {

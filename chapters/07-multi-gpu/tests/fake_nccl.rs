@@ -5,24 +5,27 @@
 
 use cudarc::driver::sys;
 use lab::Device;
-use mixed_precision::amp::{
-    autocast::Autocast,
-    scaler::{Dynamic, Scaling},
-};
 use multi_gpu::{
     Communicator, Error, PointToPoint, Rank,
     comm::{
         gpus::over_nccl,
         nccl::{Nccl, unique_id},
     },
-    replicas::{link::Link, run::train_learner, show::twenty_steps},
+    replicas::{
+        link::Link,
+        run::{engine, train_learner},
+        show::twenty_steps,
+    },
     threads,
 };
+use performance::learner::of;
 use stand_ins::count;
-use std::{path::PathBuf, ptr};
-use training::{
-    Config, Model, Precision, Settings, Silent, any::AllModels as _, dfdx::prelude::Cpu,
+use std::{
+    path::PathBuf,
+    ptr,
+    sync::{Arc, Mutex},
 };
+use training::{Config, Model, Settings, Silent, dfdx::prelude::Cpu};
 
 mod laws;
 #[allow(dead_code, reason = "these tests need a part of it")]
@@ -108,73 +111,36 @@ fn the_id_goes_round_by_another_engine() {
 }
 
 #[test]
-fn replicas_train_by_it_as_one_device_does() {
-    run("inner_train", 2, &[("FAKE_HOST_MEMORY", "1")]);
+fn replicas_train_by_it_as_by_threads() {
+    run("inner_train", 2, &[]);
 }
 
-/// The engine that starts the ranks is NCCL itself here; it hands round the id of the one that sums. The learner computes on
-/// the CPU, whose memory counts as the stand-in's.
+/// The engine that starts the ranks is NCCL itself here; it hands round the id of the one that sums.
 #[test]
 #[ignore = "runs in programs of its own"]
 fn inner_train() {
     let Some((me, size)) = inside() else { return };
-    let (comm, told) = over_nccl(Box::new(join(me, size)), Device::Cuda(0)).unwrap();
+    let (comm, told) = over_nccl(join(me, size), Device::Cuda(0)).unwrap();
     assert_eq!(told, None);
-    let (config, data) = twenty_steps(Model::Mlp);
-    let one = training::train_on(&config, &data, &mut Silent).unwrap();
-    let dev = Cpu::seed_from_u64(config.settings.seed);
-    let (learner, link) = (dev.learner(&config.settings).unwrap(), Link::new(comm));
-    let before = count("libnccl.so.2", "fake_scaled_sums\0");
-    let many = train_learner(learner, &dev, &link, &config, &data, &mut Silent).unwrap().0;
-    let apart = one.weights.iter().zip(&many.weights).map(|(a, b)| (a - b).abs());
-    let most = apart.fold(0.0, f32::max);
-    assert!(most < 1e-5, "{most}");
-    // Twenty steps with four gradients each, where they lie.
-    assert_eq!(count("libnccl.so.2", "fake_scaled_sums\0") - before, 20 * 4);
-
-    // In mixed precision, with a factor that is too large for rank 1 alone: the sums are thrown away by all.
-    let dev = Cpu::seed_from_u64(config.settings.seed);
-    let start = if me.0 == 1 { 2f32.powi(30) } else { 1024.0 };
-    let scaling = Scaling::Dynamic(Dynamic { start, every: 2000 });
-    let learner = dev.learner(&config.settings).unwrap();
-    let own = Box::new(Autocast::new(learner, Precision::Amp).scaling(scaling));
-    let before = count("libnccl.so.2", "fake_scaled_sums\0");
-    let end = train_learner(own, &dev, &link, &config, &data, &mut Silent).unwrap().0;
-    let summed = (count("libnccl.so.2", "fake_scaled_sums\0") - before) as i32;
-    let scale = end.loss_scale.unwrap();
-    assert!(scale.skipped > 0 && scale.skipped < 20 && summed == 4 * 20, "{scale:?}, {summed}");
-    assert_eq!(count("libnccl.so.2", "fake_operations_left\0"), 0);
-}
-
-#[test]
-fn what_a_model_keeps_is_the_same_on_all_gpus() {
-    run("inner_kept", 3, &[("FAKE_HOST_MEMORY", "1")]);
-}
-
-/// A batch normalisation's means travel through the host, the gradients do not. Where a batch has fewer images than there are
-/// ranks, all begin to sum at the end.
-#[test]
-#[ignore = "runs in programs of its own"]
-fn inner_kept() {
-    let Some((me, size)) = inside() else { return };
-    let (comm, _) = over_nccl(Box::new(join(me, size)), Device::Cuda(0)).unwrap();
-    let between_gpus = Link::new(comm);
-    for (model, batch) in [(Model::Resnet, 13), (Model::Cnn, 2)] {
+    let link = Link::new(comm);
+    for model in [Model::Mlp, Model::Resnet] {
         let (config, data) = twenty_steps(model);
-        let settings = Settings { epochs: 1, batch, ..config.settings };
-        let config = Config { settings, ..config };
+        let config = Config { settings: Settings { epochs: 2, ..config.settings }, ..config };
+        let settings = &config.settings;
         let of = |link: &Link| {
-            let dev = Cpu::seed_from_u64(config.settings.seed);
-            let learner = dev.learner(&config.settings).unwrap();
-            train_learner(learner, &dev, link, &config, &data, &mut Silent).unwrap().0.weights
+            let dev = Cpu::seed_from_u64(settings.seed);
+            let engine = engine(link, &dev, settings, of(settings))?.seeded(settings)?;
+            let watcher = &mut Silent;
+            let reached = train_learner(Box::new(engine), &dev, link, &config, &data, watcher)?;
+            Ok(reached.0.weights)
         };
-        let on_gpus = of(&between_gpus);
-        // The same by messages of one row.
-        let by_rows = threads::run(size, |comm| Ok(of(&Link::new(Box::new(comm))))).unwrap();
-        let apart = on_gpus.iter().zip(&by_rows[0]).map(|(a, b)| (a - b).abs());
+        let by_threads = threads::run(size, |comm| of(&Link::new(Arc::new(Mutex::new(comm)))));
+        let (by_nccl, by_threads) = (of(&link).unwrap(), by_threads.unwrap().swap_remove(0));
+        let apart = by_nccl.iter().zip(&by_threads).map(|(a, b)| (a - b).abs());
         let most = apart.fold(0.0, f32::max);
-        assert!(most < 1e-4, "{model}: {most}");
+        assert!(most < 1e-5, "{model}: {most}");
     }
+    assert_eq!(count("libnccl.so.2", "fake_operations_left\0"), 0);
 }
 
 #[test]

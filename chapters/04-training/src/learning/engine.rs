@@ -8,15 +8,15 @@ use crate::{
     Error, Result,
     learning::augment::augmented,
     models::{
+        half_product::Half,
         model::{CLASSES, Images, PIXELS, Targets, add_gradient},
-        ready::Addressable,
     },
 };
 use dfdx::{prelude::*, tensor::Synchronize, tensor_ops::Device};
 use lab::{data::Split, limits};
 
 /// A dfdx device that can keep rows of values and gather some of them into a tensor.
-pub trait Engine: Addressable + Synchronize {
+pub trait Engine: Half + Synchronize {
     /// Rows of `W` values, kept on the device.
     type Rows<const W: usize>;
 

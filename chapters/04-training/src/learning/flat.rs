@@ -1,13 +1,13 @@
 //! All gradients of a model in one row of values, in the order in which the model is visited: one long message instead of
-//! many short ones. Chapter 7 sends it.
+//! many short ones. Chapter 7 sends it. And whether all of them are finite.
 
 use crate::{Error, Result, learning::engine::Engine, models::model::Network};
 use dfdx::{prelude::*, tensor_ops::Device};
 
-/// Appends to a row of values: of what is trained the gradient, if they are
-/// given, of what is only kept (a batch normalisation's means) the value.
+/// Appends to a row of values: of what is trained the gradient, of what is
+/// only kept (a batch normalisation's means) the value.
 struct Pack<'a, D: Storage<f32>> {
-    grads: Option<&'a Gradients<f32, D>>,
+    grads: &'a Gradients<f32, D>,
     row: &'a mut Vec<f32>,
 }
 
@@ -23,24 +23,22 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Pack<'_, D> {
         options: TensorOptions<S, f32, D>,
         p: &Tensor<S, f32, D>,
     ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
-        if options.do_gradient_update && self.grads.is_none() {
-            return Ok(None);
-        }
         let from = self.row.len();
         self.row.resize(from + p.shape().num_elements(), 0.0);
         let into = &mut self.row[from..];
-        match self.grads.filter(|_| options.do_gradient_update) {
-            Some(grads) => grads.get(p).copy_into(into),
-            None => p.copy_into(into),
+        if options.do_gradient_update {
+            self.grads.get(p).copy_into(into);
+        } else {
+            p.copy_into(into);
         }
         Ok(None)
     }
     // ANCHOR_END: visit
 }
 
-/// Takes the values back, from the row's front: those of gradients too, if they are in it.
+/// Takes the values back, from the row's front.
 struct Unpack<'a, D: Storage<f32>> {
-    grads: Option<&'a mut Gradients<f32, D>>,
+    grads: &'a mut Gradients<f32, D>,
     row: &'a [f32],
 }
 
@@ -55,14 +53,12 @@ impl<D: Engine> TensorVisitor<f32, D> for Unpack<'_, D> {
         options: TensorOptions<S, f32, D>,
         p: &mut Tensor<S, f32, D>,
     ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
-        if options.do_gradient_update && self.grads.is_none() {
-            return Ok(None);
-        }
         let (mine, rest) = self.row.split_at(p.shape().num_elements());
         self.row = rest;
-        match &mut self.grads {
-            Some(grads) if options.do_gradient_update => D::set_gradient(grads, p, mine)?,
-            _ => p.copy_from(mine),
+        if options.do_gradient_update {
+            D::set_gradient(self.grads, p, mine)?;
+        } else {
+            p.copy_from(mine);
         }
         Ok(None)
     }
@@ -77,11 +73,8 @@ pub fn pack<M: Network<D>, D: Engine>(
     grads: &Gradients<f32, D>,
     row: &mut Vec<f32>,
 ) -> Result<()> {
-    take(model, Pack { grads: Some(grads), row })
-}
-
-fn take<M: Network<D>, D: Engine>(model: &M, mut values: Pack<D>) -> Result<()> {
-    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut values }).map_err(Error::device)?;
+    let mut pack = Pack { grads, row };
+    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut pack }).map_err(Error::device)?;
     Ok(())
 }
 
@@ -94,26 +87,46 @@ pub fn unpack<M: Network<D>, D: Engine>(
     grads: &mut Gradients<f32, D>,
     row: &[f32],
 ) -> Result<()> {
-    put(model, Unpack { grads: Some(grads), row })
-}
-
-fn put<M: Network<D>, D: Engine>(model: &mut M, mut values: Unpack<D>) -> Result<()> {
-    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut values }).map_err(Error::device)?;
+    let mut unpack = Unpack { grads, row };
+    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut unpack }).map_err(Error::device)?;
     Ok(())
 }
 
-/// Appends to `row` what a model keeps besides its parameters.
-///
-/// # Errors
-/// The device's own.
-pub fn kept<M: Network<D>, D: Engine>(model: &M, row: &mut Vec<f32>) -> Result<()> {
-    take(model, Pack { grads: None, row })
+/// Zero times all gradients, added up on the device: zero, or NaN if one is not finite.
+struct Zero<'a, D: Engine> {
+    grads: &'a Gradients<f32, D>,
+    sum: Option<Tensor<Rank0, f32, D>>,
 }
 
-/// Puts back what [`kept`] has appended, or what has become of it.
+impl<D: Engine> TensorVisitor<f32, D> for Zero<'_, D> {
+    type Viewer = ViewTensorRef;
+    type Err = D::Err;
+    type E2 = f32;
+    type D2 = D;
+
+    fn visit<S: Shape>(
+        &mut self,
+        options: TensorOptions<S, f32, D>,
+        p: &Tensor<S, f32, D>,
+    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
+        if options.do_gradient_update {
+            let flat = self.grads.get(p).try_reshape_like(&(p.shape().num_elements(),))?;
+            let zero = flat.try_mul(0.0)?.try_sum::<Rank0, _>()?;
+            self.sum = Some(match self.sum.take() {
+                Some(sum) => sum.try_add(zero)?,
+                None => zero,
+            });
+        }
+        Ok(None)
+    }
+}
+
+/// Whether all gradients are finite: one number leaves the device.
 ///
 /// # Errors
 /// The device's own.
-pub fn keep<M: Network<D>, D: Engine>(model: &mut M, kept: &[f32]) -> Result<()> {
-    put(model, Unpack { grads: None, row: kept })
+pub fn finite<M: Network<D>, D: Engine>(model: &M, grads: &Gradients<f32, D>) -> Result<bool> {
+    let mut zero = Zero { grads, sum: None };
+    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut zero }).map_err(Error::device)?;
+    Ok(zero.sum.is_none_or(|sum| sum.as_vec().iter().all(|zero| zero.is_finite())))
 }

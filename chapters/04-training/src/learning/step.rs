@@ -9,10 +9,7 @@ use crate::{
         optimizer::{Optimizer, State},
         snapshot::{Checkpoint, LossScale},
     },
-    models::{
-        model::{self, Images, Logits, Network, Targets},
-        ready,
-    },
+    models::model::{self, Images, Logits, Network, Targets},
 };
 use dfdx::{losses::cross_entropy_with_logits_loss, prelude::*};
 use std::ops::Range;
@@ -117,8 +114,8 @@ impl<'a, D: Engine> Batch<'a, D> {
     }
 }
 
-/// A [`Stepper`] whose step comes in parts, for one who does something between them: chapter 7's replicas. Who trains one
-/// behind this interface compiles no model.
+/// A [`Stepper`] whose step comes in parts, for one who does something between them: chapter 6's factor, chapter 7's replicas.
+/// Who trains one behind this interface compiles no model.
 ///
 /// # Errors
 /// Its methods fail with [`Error::Device`].
@@ -126,6 +123,12 @@ impl<'a, D: Engine> Batch<'a, D> {
 pub trait Learner: Stepper {
     /// Draws the random numbers of so many steps, and throws them away.
     fn skip(&self, dev: &Self::Device, steps: usize);
+
+    /// The images of the next gradients are those from the `first` on of a batch of so many, and other ranks have the rest: who
+    /// trains with them needs to know.
+    fn part(&mut self, first: usize, images: usize) {
+        let _ = (first, images);
+    }
 
     /// Forward and backward. The gradients wait for [`Learner::update`]; the scores are (batch, 10), on the device.
     fn gradients(
@@ -140,25 +143,6 @@ pub trait Learner: Stepper {
 
     /// Puts back what [`Learner::pack`] took, or what has become of it: as many values.
     fn unpack(&mut self, row: &[f32]) -> Result<()>;
-
-    /// Whether its gradients are the device's tensors, so that they can be summed where they lie: then [`ready::listen`] hears
-    /// of them in [`Learner::gradients`] and in [`Learner::hand_over`].
-    fn is_in_place(&self) -> bool {
-        false
-    }
-
-    /// Tells who listens of all gradients that it has not heard of, and appends what the model keeps besides its parameters to
-    /// `kept`. Returns whether all gradients are finite.
-    fn hand_over(&mut self, kept: &mut Vec<f32>) -> Result<bool> {
-        let _ = kept;
-        self.finite()
-    }
-
-    /// Puts back what [`Learner::hand_over`] has appended, or what has become of it.
-    fn keep(&mut self, kept: &[f32]) -> Result<()> {
-        let _ = kept;
-        Ok(())
-    }
 
     /// Whether all gradients are finite.
     fn finite(&mut self) -> Result<bool> {
@@ -254,22 +238,8 @@ impl<M: Network<D>, D: Engine> Learner for Full<M, D> {
         flat::unpack(&mut self.model, &mut self.grads, row)
     }
 
-    fn is_in_place(&self) -> bool {
-        true
-    }
-
-    fn hand_over(&mut self, kept: &mut Vec<f32>) -> Result<bool> {
-        flat::kept(&self.model, kept)?;
-        ready::hand_over(&self.model, &mut self.grads)
-    }
-
-    fn keep(&mut self, kept: &[f32]) -> Result<()> {
-        flat::keep(&mut self.model, kept)
-    }
-
     fn finite(&mut self) -> Result<bool> {
-        let all = || ready::hand_over(&self.model, &mut self.grads);
-        ready::listen::<D, _>(Box::new(|_, _| {}), all) // the one number, and nobody hears
+        flat::finite(&self.model, &self.grads)
     }
 }
 

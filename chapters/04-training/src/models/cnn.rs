@@ -3,9 +3,9 @@
 use crate::models::{
     conv::{Conv2d, Convolve},
     dense::linear,
+    half_product::Half,
     model::{Images, Learned, Logits, Network},
     norm::Mode,
-    ready::{Addressable, ready},
 };
 use dfdx::{prelude::*, tensor_ops::Device};
 
@@ -46,13 +46,13 @@ impl<D: Convolve> Cnn<f32, D> {
     }
 }
 
-impl<D: Convolve + Addressable> Network<D> for Cnn<f32, D> {
+impl<D: Convolve + Half> Network<D> for Cnn<f32, D> {
     const DRAWS_PER_STEP: u64 = 1;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
         let features = self.features(images)?;
         let (wide, _, dropout, narrow) = &self.dense;
-        let hidden = linear(wide, ready(features, &self.dense)?)?.try_relu()?;
+        let hidden = linear(wide, features)?.try_relu()?;
         linear(narrow, hidden.try_dropout(dropout.p)?)
     }
 

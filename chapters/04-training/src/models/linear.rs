@@ -2,16 +2,16 @@
 
 use crate::models::{
     dense,
+    half_product::Half,
     model::{Images, Learned, Logits, Network},
     norm::Mode,
-    ready::Addressable,
 };
 use dfdx::prelude::*;
 
 /// 784 pixels, 10 digits: each score is a weighted sum of the pixels.
 pub type Linear<D> = modules::Linear<784, 10, f32, D>;
 
-impl<D: Addressable> Network<D> for Linear<D> {
+impl<D: Half> Network<D> for Linear<D> {
     const DRAWS_PER_STEP: u64 = 0;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {

@@ -2,9 +2,9 @@
 
 use crate::models::{
     dense::linear,
+    half_product::Half,
     model::{Images, Learned, Logits, Network},
     norm::Mode,
-    ready::Addressable,
 };
 use dfdx::{
     nn::modules::{Dropout, Linear, ReLU},
@@ -20,7 +20,7 @@ pub type Mlp<D> = (
 );
 // ANCHOR_END: model
 
-impl<D: Addressable> Network<D> for Mlp<D> {
+impl<D: Half> Network<D> for Mlp<D> {
     const DRAWS_PER_STEP: u64 = 1;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {

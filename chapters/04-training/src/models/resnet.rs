@@ -3,10 +3,10 @@
 use crate::models::{
     conv::{Convolve, Filters, Maps, he},
     dense::linear,
+    half_product::Half,
     layers::Number,
     model::{Images, Learned, Logits, Network},
     norm::{BatchNorm, Mode, Norm, normalise},
-    ready::{Addressable, ready},
 };
 use dfdx::{
     nn::tensor_collection::{ModuleVisitor, TensorCollection},
@@ -61,16 +61,16 @@ pub struct Resnet<E: Dtype, D: Device<E>> {
     pub dense: modules::Linear<48, 10, E, D>,
 }
 
-impl<D: Convolve + BatchNorm + Addressable> Resnet<f32, D> {
+impl<D: Convolve + BatchNorm + Half> Resnet<f32, D> {
     fn forward<T: Mode<D>>(&mut self, images: Images<D, T>) -> Result<Logits<D, T>, D::Err> {
         let batch = images.shape().0;
         let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
         let x = D::max_pool(self.stem.forward(x)?.try_relu()?)?;
         let x = D::max_pool(self.wide.forward(x)?)?;
         let x = self.grow.forward(x)?.try_relu()?;
-        let x = self.deep.forward(ready(x, &self.deep)?)?;
+        let x = self.deep.forward(x)?;
         let means = x.try_mean::<(usize, Const<48>), Axes2<1, 2>>()?;
-        linear(&self.dense, ready(means, &self.dense)?)
+        linear(&self.dense, means)
     }
 }
 
@@ -82,7 +82,7 @@ impl<const CI: usize, const CO: usize, const K: usize, D: Convolve + BatchNorm>
     }
 }
 
-impl<D: Convolve + BatchNorm + Addressable> Network<D> for Resnet<f32, D> {
+impl<D: Convolve + BatchNorm + Half> Network<D> for Resnet<f32, D> {
     const DRAWS_PER_STEP: u64 = 0;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {

@@ -7,7 +7,6 @@ use crate::models::{
     layers::Number,
     model::{CLASSES, Images, Learned, Logits, Network},
     norm::{Mode, Rows},
-    ready::{Addressable, ready},
 };
 use dfdx::{
     nn::{
@@ -145,7 +144,7 @@ fn normalise_rows<const N: usize, D: Device<f32>, T: Mode<D>>(
     T::whole(rows, |rows| norm.try_forward(rows))
 }
 
-impl<D: Addressable> Transformer<f32, D> {
+impl<D: Half> Transformer<f32, D> {
     /// Patches to values, two blocks, and the mean of all patches decides.
     fn scores<T: Mode<D>>(&self, images: Images<D, T>) -> Learned<D, T> {
         let batch = images.shape().0;
@@ -153,12 +152,12 @@ impl<D: Addressable> Transformer<f32, D> {
         let place = self.position.clone().try_reshape::<Rank1<PICTURE>>()?;
         let x = add_row(x.try_reshape_like(&(batch, Const))?, &place)?;
         let x = x.try_reshape_like(&(batch * PATCHES, Const))?;
-        let x = self.block1.forward(ready(x, &self.block1)?)?;
-        let x = self.block2.forward(ready(x, &self.block2)?)?;
+        let x = self.block1.forward(x)?;
+        let x = self.block2.forward(x)?;
         let x = x.try_reshape_like(&(batch, Const::<PATCHES>, Const))?;
         let mean = x.try_mean::<_, Axis<1>>()?;
-        let mean = normalise_rows(&self.norm, ready(mean, &self.norm)?)?;
-        self.dense.forward(ready(mean, &self.dense)?)
+        let mean = normalise_rows(&self.norm, mean)?;
+        self.dense.forward(mean)
     }
 }
 
@@ -172,7 +171,7 @@ fn patches<D: Device<f32>, T: Tape<f32, D>>(
     images.try_reshape_like(&(batch * PATCHES, Const))
 }
 
-impl<D: Addressable> Network<D> for Transformer<f32, D> {
+impl<D: Half> Network<D> for Transformer<f32, D> {
     const DRAWS_PER_STEP: u64 = 0;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {

@@ -35,7 +35,6 @@ mod models {
     mod mlp;
     mod model;
     mod norm;
-    mod ready;
     mod rnn;
     mod transformer;
 }

@@ -12,7 +12,7 @@ KERNEL THREADS_OF_BLOCK(256, 1) void update(
 #if SPARED
     IN(spared),
 #endif
-    uint count, float decay, float beta1, float rest1, float beta2, float rest2)
+    uint count, float decay, float beta1, float rest1, float beta2, float rest2, uint skip)
 {
     READ(state);
     WRITE(p);
@@ -27,7 +27,8 @@ KERNEL THREADS_OF_BLOCK(256, 1) void update(
     float own = p[i], slope = g[i] * state[CLIP];
 #if SPARED
     WORDS(spared);
-    if (spared[i / 64 / 32] >> i / 64 % 32 & 1) decay = 0.0f;
+    uint at = (i + skip) / 64; // the first 64 may have begun before
+    if (spared[at / 32] >> at % 32 & 1) decay = 0.0f;
 #endif
 #if RULE < 3 || RULE == 4
     float rate = state[RATE];

@@ -1,7 +1,7 @@
 //! How parameters move: an optimizer's code for a CPU, its kernel for a GPU, and the programs that a step makes of them.
 
 use crate::{
-    backend::Backend,
+    backend::Form,
     device::Launch,
     params::{ALIGN, WHOLE},
     program::{Numbers, Program},
@@ -72,7 +72,7 @@ pub struct Update<'a> {
     pub step: i32,
     /// The learning rate.
     pub rate: f32,
-    /// What the gradient is multiplied with, by rules that clip.
+    /// What the gradient is multiplied with.
     pub clip: f32,
     /// Where these parameters begin in their buffer.
     pub first: usize,
@@ -86,17 +86,17 @@ pub struct Update<'a> {
 
 /// Adam with its paper's defaults, by chapter 3.
 pub fn adam(update: Update) {
-    let Update { step, rate, p, means: [m, v], g, .. } = update;
+    let Update { step, rate, clip, p, means: [m, v], g, .. } = update;
     let rule = Adam { lr: f64::from(rate), ..Adam::default() };
-    fused(Factors::new(&rule, step), p, m, v, g);
+    fused(Factors::new(&rule, step).clipped(clip), p, m, v, g);
 }
 
 /// A pass over all parameters.
 pub const ALONE: Pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
 
 /// The squares of so many words of a gradient, a sum for each row of them.
-pub(crate) fn norm(device: &impl Backend, words: usize) -> Program {
-    let mut cx = Recorder::new(ALONE, device.form());
+pub(crate) fn norm(form: Form, words: usize) -> Program {
+    let mut cx = Recorder::new(ALONE, form);
     let gradient = Tensor::new(Place::Gradient, 0, words / WHOLE, WHOLE);
     let squares = cx.tensor(words / WHOLE, 1);
     cx.of("norm", |cx| {
@@ -135,18 +135,21 @@ pub fn update(cx: &mut Recorder, rule: &Rule, start: usize, [p, m, v, g]: [Tenso
             let numbers = [beta1, 1.0 - beta1, beta2, 1.0 - beta2];
             let launch = numbers.into_iter().fold(launch, |launch, x| launch.real(x as f32));
             let some = usize::from(!spared.is_empty());
+            let launch = launch.with(&[start % ALIGN]);
             let launch = launch.compiled(&[("RULE", rule as usize), ("SPARED", some)]);
             call.launches(launch.reading(bits(start..start + words, spared).into()));
         }
     });
 }
 
-/// A bit for each [`ALIGN`] of a buffer's `words`, which says whether they are among these; nothing for none.
+/// A bit for each [`ALIGN`] of a buffer that some of these `words` lie in, which says whether they are among these; nothing for
+/// none.
 fn bits(words: Range<usize>, some: &[Range<usize>]) -> Vec<u32> {
-    let mut bits = vec![0; if some.is_empty() { 0 } else { words.len().div_ceil(32 * ALIGN) }];
+    let all = words.start / ALIGN..words.end.div_ceil(ALIGN);
+    let mut bits = vec![0; if some.is_empty() { 0 } else { all.len().div_ceil(32) }];
     for at in some.iter().flat_map(|some| some.start / ALIGN..some.end.div_ceil(ALIGN)) {
-        if words.contains(&(at * ALIGN)) {
-            let at = at - words.start / ALIGN;
+        if all.contains(&at) {
+            let at = at - all.start;
             bits[at / 32] |= 1 << (at % 32);
         }
     }

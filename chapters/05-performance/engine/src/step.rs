@@ -55,7 +55,7 @@ pub trait Split: Send + Sync {
         model.params.words()
     }
 
-    /// A pass.
+    /// A training pass; predictions are a whole model's.
     fn pass(&self, model: &Model, pass: Pass, form: Form) -> Program {
         program(model, pass, form)
     }
@@ -67,8 +67,13 @@ pub trait Split: Send + Sync {
         update(&mut cx, &rule, 0, all);
         cx.finish()
     }
+    // ANCHOR_END: split
+
+    /// The squares of the whole model's gradient: its output is sums of them.
+    fn norm(&self, model: &Model, form: Form) -> Program {
+        norm(form, model.params.words())
+    }
 }
-// ANCHOR_END: split
 
 /// One device.
 pub struct Whole;
@@ -168,10 +173,10 @@ impl<B: Backend> Step<B> {
         self.output(pass, 0)
     }
 
-    /// The length of the gradient.
+    /// The length of the whole model's gradient.
     pub fn norm(&mut self) -> f64 {
-        let Self { model, device, norm: made, .. } = self;
-        let made = made.get_or_insert_with(|| device.load(norm(device, model.params.words())));
+        let Self { model, split, device, norm: made, .. } = self;
+        let made = made.get_or_insert_with(|| device.load(split.norm(model, device.form())));
         device.run(made);
         let squares = device.fetch(made, 0);
         let squares = device.fetched(squares);
@@ -195,7 +200,11 @@ impl<B: Backend> Step<B> {
     /// Records a pass, if it never ran.
     pub fn ready(&mut self, pass: Pass) {
         let Self { model, split, device, passes, .. } = self;
-        passes.entry(pass).or_insert_with(|| device.load(split.pass(model, pass, device.form())));
+        passes.entry(pass).or_insert_with(|| {
+            let form = device.form();
+            let training = pass.training.then(|| split.pass(model, pass, form));
+            device.load(training.unwrap_or_else(|| program(model, pass, form)))
+        });
     }
 
     /// Runs a pass, or starts it.
@@ -263,7 +272,7 @@ impl<B: Backend> Step<B> {
         self.state[state::SCALE] = scale.to_bits();
     }
 
-    /// What the next updates multiply gradients with, if their rule clips.
+    /// What the next updates multiply gradients with.
     pub fn set_clip(&mut self, clip: f32) {
         self.state[state::CLIP] = clip.to_bits();
     }

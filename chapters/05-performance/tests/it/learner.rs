@@ -1,8 +1,18 @@
 use cpu_gpu::gpu::testing;
 use dfdx::prelude::*;
+use engine_gpu::Gpu;
 use lab::data::{self, DataSet};
-use performance::engine::{cpu::Ways, program::Numbers, rule::adam, step::Step, tensor::Place};
-use performance::learner::{Engine, by_engine, bytes, on_device, operations};
+use performance::engine::{
+    backend::Backend,
+    cpu::{Cpu as Cores, Ways},
+    program::Numbers,
+    record::Recorder,
+    rule::{self, ALONE, Kernel, Update, adam},
+    state,
+    step::Step,
+    tensor::{Place, Tensor},
+};
+use performance::learner::{Engine, by_engine, bytes, moves, on_device, operations};
 use training::any::Makers;
 use training::autocast::{Operands, autocast};
 use training::model::{self, Images, Network, Targets};
@@ -340,4 +350,72 @@ fn a_device_trains_as_the_cores_do_and_goes_on_with_the_same_bits() {
     let large = Settings { batch: 1 << 40, engine: EngineKind::Fast, ..Settings::default() };
     let Err(why) = on_device(&Cpu::seed_from_u64(1), &large, device) else { panic!("it fits") };
     assert!(why.to_string().contains("take --batch"), "{why}");
+}
+
+/// The weights after two updates, each with these factors of the gradient and of the update.
+fn moved<B: Backend>(device: B, rule: Rule, decay: f32, [g, clip]: [[f32; 2]; 2]) -> Vec<f32> {
+    let mut step = Step::on(device, operations(Model::Linear, 0.0), 1, moves(rule, decay));
+    let all = step.model.params.all(Place::Gradient);
+    for turn in 0..2 {
+        let gradient = (0..all.words()).map(|i| g[turn] * ((i + turn) as f32).sin());
+        step.device.write(all, &gradient.collect::<Vec<f32>>());
+        step.set_clip(clip[turn]);
+        step.update(0.01);
+    }
+    step.to_file(Place::Params)
+}
+
+#[test]
+fn every_rule_takes_the_gradient_as_long_as_it_is_clipped() {
+    let far =
+        |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let gpu = testing::opencl();
+    for rule in Rule::ALL {
+        for decay in [0.0, 0.01] {
+            let on_cpu = |factors| moved(Cores::new(2), rule, decay, factors);
+            let clipped = on_cpu([[1.0, 1.0], [0.3, 0.9]]);
+            let short = on_cpu([[0.3, 0.9], [1.0, 1.0]]);
+            assert!(far(&clipped, &short) < 1e-6, "{rule}, {decay}");
+            assert!(far(&clipped, &on_cpu([[1.0; 2]; 2])) > 1e-4, "{rule}: not clipped");
+            if let Some(gpu) = &gpu {
+                let there = moved(Gpu::new(&**gpu), rule, decay, [[1.0, 1.0], [0.3, 0.9]]);
+                assert!(far(&clipped, &there) < 1e-5, "{rule}, {decay}, on {}", gpu.about().name);
+            }
+        }
+    }
+}
+
+/// What becomes of 200 parameters, all 1, that begin at number 70 of a buffer whose numbers 128 to 191 do not shrink.
+fn spared<B: Backend>(mut device: B) -> Vec<f32> {
+    let code = |Update { rate, first, p, g, .. }: Update| {
+        for (at, (p, g)) in p.iter_mut().zip(g).enumerate() {
+            let decay = if (128..192).contains(&(first + at)) { 0.0 } else { 0.5 };
+            *p -= rate * (*g + decay * *p);
+        }
+    };
+    let rule = rule::Rule::new(code, Some((Kernel::Sgd, 0.5)));
+    let rule = rule.with(backprop::adam::Adam::default(), vec![128..160, 160..192]);
+    let mut now = [0; state::WORDS];
+    (now[state::RATE], now[state::CLIP]) = (0.5_f32.to_bits(), 1.0_f32.to_bits());
+    device.allocate(Place::State, state::WORDS);
+    device.write(state::tensor(), &now.map(f32::from_bits));
+    let all = Place::UPDATED.map(|place| Tensor::new(place, 0, 1, 200));
+    for tensor in all {
+        device.allocate(tensor.place, 200);
+        device.write(tensor, &[f32::from(u8::from(tensor.place == Place::Params)); 200]);
+    }
+    let mut cx = Recorder::new(ALONE, device.form());
+    rule::update(&mut cx, &rule, 70, all);
+    let loaded = device.load(cx.finish());
+    device.run(&loaded);
+    device.read(all[0]).into_owned()
+}
+
+#[test]
+fn a_part_that_begins_anywhere_spares_what_the_whole_does() {
+    let wanted: Vec<f32> =
+        (70..270).map(|at| if (128..192).contains(&at) { 1.0 } else { 0.75 }).collect();
+    assert_eq!(spared(Cores::new(2)), wanted);
+    let Some(gpu) = testing::opencl() else { return };
+    assert_eq!(spared(Gpu::new(&*gpu)), wanted);
 }

@@ -17,8 +17,6 @@ pub struct Autocast<D> {
     learner: Box<dyn Learner<Device = D>>,
     /// The factor, in f16.
     scaler: Option<Scaler>,
-    /// Whether those that others gave are finite, until the next update.
-    given: Option<bool>,
 }
 
 impl<D: Engine> Autocast<D> {
@@ -26,7 +24,7 @@ impl<D: Engine> Autocast<D> {
     pub fn new(learner: Box<dyn Learner<Device = D>>, precision: Precision) -> Self {
         let scaled = precision == Precision::Amp;
         let scaler = scaled.then(|| Scaler::new(Scaling::Dynamic(PYTORCH)));
-        Self { learner, scaler, given: None }
+        Self { learner, scaler }
     }
 
     /// The same with another factor, in f16.
@@ -64,7 +62,6 @@ impl<D: Engine> Learner for Autocast<D> {
 
     /// A step that is skipped.
     fn discard(&mut self) -> Result<()> {
-        self.given = None;
         self.learner.discard()?;
         self.scaler.as_mut().map_or(Ok(()), |scaler| scaler.update(false))
     }
@@ -74,32 +71,20 @@ impl<D: Engine> Learner for Autocast<D> {
         self.learner.skip(dev, steps);
     }
 
+    fn part(&mut self, first: usize, images: usize) {
+        self.learner.part(first, images);
+    }
+
     fn pack(&self, row: &mut Vec<f32>) -> Result<()> {
         self.learner.pack(row)
     }
 
     fn unpack(&mut self, row: &[f32]) -> Result<()> {
-        // Nobody asks without a factor.
-        self.given = self.scaler.map(|_| row.iter().all(|value| value.is_finite()));
         self.learner.unpack(row)
     }
 
-    fn is_in_place(&self) -> bool {
-        self.learner.is_in_place()
-    }
-
-    fn hand_over(&mut self, kept: &mut Vec<f32>) -> Result<bool> {
-        self.learner.hand_over(kept)
-    }
-
-    fn keep(&mut self, kept: &[f32]) -> Result<()> {
-        // All ranks have told whether theirs were finite.
-        self.given = self.scaler.map(|_| true);
-        self.learner.keep(kept)
-    }
-
     fn finite(&mut self) -> Result<bool> {
-        self.given.take().map_or_else(|| self.learner.finite(), Ok)
+        self.learner.finite()
     }
 }
 

@@ -2,19 +2,24 @@
 //! a checkpoint.
 
 use crate::{
-    Communicator, Error, PointToPoint, Rank, Result, comm::nccl::Nccl, communicator::InPlace,
+    Communicator, Error, PointToPoint, Rank, Result,
+    comm::nccl::Nccl,
+    communicator::{InPlace, Shared},
     point_to_point::Watch,
 };
 use cpu_gpu::gpu::cuda::id;
 use lab::Device;
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 /// How long a rank waits in a step for the slowest of the others.
 const WAIT: Duration = Duration::from_mins(1);
 
 /// An engine whose sums go by NCCL.
-pub struct Gpus {
-    others: Box<dyn Communicator>,
+pub struct Gpus<C> {
+    others: C,
     nccl: Nccl,
 }
 
@@ -25,35 +30,35 @@ pub struct Gpus {
 /// # Errors
 /// Those of the engine.
 pub fn over_nccl(
-    mut others: Box<dyn Communicator>,
+    mut others: impl Communicator + 'static,
     device: Device,
-) -> Result<(Box<dyn Communicator>, Option<String>)> {
+) -> Result<(Shared, Option<String>)> {
     let mine: &[u8] = if device == Device::Cpu { b"cpu" } else { b"gpu" };
     let all = others.all_gather_bytes(mine)?;
     let alone = all.len() == 1 || all.iter().any(|kind| kind == b"cpu");
     let (Device::Cuda(gpu), false) = (device, alone) else {
-        return Ok((others, None));
+        return Ok((Arc::new(Mutex::new(others)), None));
     };
-    match Nccl::join(&mut *others, &id(gpu)) {
-        Ok(nccl) => Ok((Box::new(Gpus::new(others, nccl)), None)),
+    match Nccl::join(&mut others, &id(gpu)) {
+        Ok(nccl) => Ok((Arc::new(Mutex::new(Gpus::new(others, nccl))), None)),
         Err(Error::Config(why)) => {
             let told = format!("gradients are summed without NCCL: {why}");
-            Ok((others, Some(told)))
+            Ok((Arc::new(Mutex::new(others)), Some(told)))
         }
         Err(lost) => Err(lost),
     }
 }
 // ANCHOR_END: join
 
-impl Gpus {
-    fn new(others: Box<dyn Communicator>, mut nccl: Nccl) -> Self {
+impl<C: Communicator> Gpus<C> {
+    fn new(others: C, mut nccl: Nccl) -> Self {
         nccl.set_patience(WAIT); // a rank may save a checkpoint first
         nccl.set_watch(others.watch()); // one that is lost is named at once
         Self { others, nccl }
     }
 }
 
-impl PointToPoint for Gpus {
+impl<C: Communicator> PointToPoint for Gpus<C> {
     fn rank(&self) -> Rank {
         self.others.rank()
     }
@@ -79,7 +84,7 @@ impl PointToPoint for Gpus {
     }
 }
 
-impl Communicator for Gpus {
+impl<C: Communicator> Communicator for Gpus<C> {
     fn all_reduce(&mut self, data: &mut [f32]) -> Result<()> {
         self.nccl.all_reduce(data)
     }

@@ -8,7 +8,7 @@
 //! libraries.
 
 use crate::{
-    communicator::{Communicator, InPlace},
+    communicator::{Communicator, InPlace, Place},
     error::{Error, Result},
     point_to_point::{LOOK, PATIENCE, PointToPoint, Watch},
     rank::Rank,
@@ -24,7 +24,6 @@ use std::{
     ptr, thread,
     time::{Duration, Instant},
 };
-use training::ready::Place;
 
 /// A name that all ranks of one communicator share; rank 0 makes it.
 pub const ID_BYTES: usize = 128;

@@ -54,7 +54,7 @@ pub fn train(
         #[cfg(feature = "mpi")]
         Launcher::Mpi(..) => {
             let comm = crate::comm::mpi::Mpi::start()?;
-            train_here(Box::new(comm), crate::replicas::member::local_mpi(), config, data, watcher)
+            train_here(comm, crate::replicas::member::local_mpi(), config, data, watcher)
         }
     }
 }
@@ -101,7 +101,7 @@ fn train_process(
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
     let detector = tcp.detector();
-    let reached = train_here(Box::new(tcp), local, config, data, watcher);
+    let reached = train_here(tcp, local, config, data, watcher);
     match &reached {
         Ok(_) => detector.done(),
         Err(error) => detector.failed(error),
@@ -112,7 +112,7 @@ fn train_process(
 
 /// A process's run with its part of the cores and GPUs, which it has to itself if `local` is 1.
 fn train_here(
-    comm: Box<dyn Communicator>,
+    comm: impl Communicator + 'static,
     local: usize,
     config: &Config,
     data: &DataSet,

@@ -1,29 +1,29 @@
-//! A replica's link to the others: one message for each step.
+//! A replica's link to the others: what the loop asks all of them, and one small message in each step.
 
 use crate::{
     Communicator, Error, Rank, Result,
-    communicator::InPlace,
+    communicator::Shared,
     part_of,
     replicas::watch::{Slow, Watch},
+    split::{
+        group::{ALL, lock, size},
+        hybrid::{Part, Settings, part},
+        ranks::Peers,
+        stage::Extents,
+    },
 };
-use std::{cell::RefCell, fmt, ops::Range, rc::Rc, time::Instant};
-use training::{
-    checkpoint::Checkpoint,
-    loss::Tally,
-    ready::{Listener, Place},
-    team::Team,
+use engine::{
+    model::Model,
+    program::What,
+    ranks::{Failed, Ranks},
 };
-
-/// What a rank found in its part of a batch.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Report {
-    /// How many images its part has, their losses and correct predictions.
-    pub tally: Tally,
-    /// Seconds of its forward and backward passes.
-    pub seconds: f64,
-    /// Whether its gradients had a factor, which may be too large in a step: then all skip it.
-    pub scaled: bool,
-}
+use std::{
+    fmt,
+    ops::Range,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+use training::{checkpoint::Checkpoint, loss::Tally, team::Team};
 
 /// Where the time of the steps went, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -48,34 +48,31 @@ impl fmt::Display for Spent {
     }
 }
 
-/// Gradients that stay on the GPUs are summed when so many bytes of them are ready. A sum costs each GPU some microseconds to
-/// begin, in which PCI Express carries about as many bytes.
-pub const BUCKET: usize = 1 << 16;
-
-/// Numbers that follow the gradients, in addition to two for each rank: images, loss, correct predictions, stop.
-const REPORT: usize = 4;
-
 /// A replica's link to the others.
 pub struct Link {
     rank: Rank,
     size: usize,
-    inner: Rc<RefCell<Inner>>,
+    comm: Shared,
+    inner: Arc<Mutex<Inner>>,
 }
 
 struct Inner {
-    comm: Box<dyn Communicator>,
+    rank: Rank,
     /// Whether this rank was asked to stop, and whether one of them was in the last step.
     asked: bool,
     stop: bool,
     /// What all counted in the last step.
     counted: Tally,
-    /// Whether gradients left the range of their format in the last step.
+    /// How many images all ranks have together in this step, and which of them this rank has.
+    batch: (usize, Range<usize>),
+    /// Whether gradients have a factor, which may be too large in a step: then all skip it.
+    scaled: bool,
+    /// Whether all that this rank has given to the sums of the step is finite, and whether all have skipped it.
+    finite: bool,
     overflowed: bool,
-    /// How many images all ranks have together in this step, and this rank.
-    batch: [usize; 2],
-    /// Gradients on the GPU that are ready, and what became of those before.
-    ready: Vec<Place>,
-    begun: Result<()>,
+    /// When the step began, and how long it has waited for sums.
+    begun: Instant,
+    waited: Duration,
     watch: Watch,
     slow: Option<Slow>,
     /// What the user is told with the first step.
@@ -101,23 +98,25 @@ pub fn original(error: training::Error) -> Error {
 
 impl Link {
     /// A link by a communicator.
-    pub fn new(comm: Box<dyn Communicator>) -> Self {
-        let (rank, size) = (comm.rank(), comm.size());
+    pub fn new(comm: Shared) -> Self {
+        let (rank, size) = size(&comm);
         let inner = Inner {
-            comm,
+            rank,
             asked: false,
             stop: false,
             counted: Tally::default(),
+            batch: (0, 0..0),
+            scaled: false,
+            finite: true,
             overflowed: false,
-            batch: [0; 2],
-            ready: Vec::new(),
-            begun: Ok(()),
+            begun: Instant::now(),
+            waited: Duration::ZERO,
             watch: Watch::new(size),
             slow: None,
             told: None,
             spent: Spent::default(),
         };
-        Self { rank, size, inner: Rc::new(RefCell::new(inner)) }
+        Self { rank, size, comm, inner: Arc::new(Mutex::new(inner)) }
     }
 
     /// This rank.
@@ -130,184 +129,132 @@ impl Link {
         self.size
     }
 
+    /// What this rank records of a model that is split like this, and its way to the others.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the settings do not fit the ranks.
+    pub fn join(&self, model: &Model, settings: &Settings) -> Result<(Part, Joint)> {
+        let (extents, ops) = (Extents::of(model, 1), 0..model.ops.len());
+        let (part, peers) = part(settings, &extents, ops, Arc::clone(&self.comm))?;
+        Ok((part, Joint { peers, inner: Arc::clone(&self.inner) }))
+    }
+
     /// Does something with the communicator, for what is no step.
     ///
     /// # Errors
     /// Whatever `work` fails with.
     pub fn talk<T>(&self, work: impl FnOnce(&mut dyn Communicator) -> Result<T>) -> Result<T> {
-        work(&mut *self.inner.borrow_mut().comm)
+        work(&mut *lock(&self.comm))
     }
 
     /// Tells the user something with the first step.
     pub fn tell(&self, words: Option<String>) {
-        self.inner.borrow_mut().told = words;
+        lock(&self.inner).told = words;
     }
 
     /// Where the time of the steps went.
     pub fn spent(&self) -> Spent {
-        self.inner.borrow().spent
+        lock(&self.inner).spent
     }
 
-    /// Whether gradients left the range of their format in the last step, here or elsewhere. The row's sums of gradients mean
-    /// nothing then.
+    /// A step begins. Returns where this rank's images begin in the batch, and how many the batch has.
+    pub fn begin(&self, scaled: bool) -> (usize, usize) {
+        let inner = &mut *lock(&self.inner);
+        (inner.begun, inner.waited) = (Instant::now(), Duration::ZERO);
+        (inner.scaled, inner.finite) = (scaled, true);
+        (inner.batch.1.start, inner.batch.0)
+    }
+
+    /// Whether gradients left the range of their format in the last step, here or elsewhere: their sums mean nothing then.
     pub fn overflowed(&self) -> bool {
-        self.inner.borrow().overflowed
-    }
-
-    /// Replaces a row of numbers, means over a rank's own images, by the means over the whole batch.
-    ///
-    /// # Errors
-    /// The communicator's, and one that names ranks with broken numbers.
-    pub fn average(&self, row: &mut Vec<f32>, mine: Report) -> Result<()> {
-        let (begun, inner) = (Instant::now(), &mut *self.inner.borrow_mut());
-        // NaN plus anything is NaN: one bad rank would spoil all of them.
-        let finite = row.iter().all(|value| value.is_finite());
-        self.means(inner, row, mine, finite)?;
-        inner.spent.add(mine.seconds, begun.elapsed().as_secs_f64());
-        Ok(())
-    }
-
-    // ANCHOR: average
-    /// The means of a row over the whole batch, and the ranks' reports with it.
-    fn means(
-        &self,
-        inner: &mut Inner,
-        row: &mut Vec<f32>,
-        mine: Report,
-        finite: bool, // all that this rank has to give
-    ) -> Result<()> {
-        let images = self.weight(mine.tally.seen as f32);
-        // A record of what was seen is good where gradients overflowed.
-        let keep = |v: f32| finite || mine.scaled && v.is_finite();
-        let weigh = |v: &mut f32| *v = if keep(*v) { images * *v } else { 0.0 };
-        row.iter_mut().for_each(weigh);
-        let numbers = row.len();
-        row.extend(self.report(mine, !finite, inner.asked));
-        inner.comm.all_reduce(row)?;
-        let report = row.split_off(numbers);
-        inner.read(self.size, &report, mine.scaled)?;
-        let divide = |sum: &mut f32| *sum /= self.weight(report[0]);
-        row.iter_mut().for_each(divide);
-        Ok(())
-    }
-    // ANCHOR_END: average
-
-    /// Whether gradients can be averaged where they lie on the GPU.
-    pub fn is_in_place(&self) -> bool {
-        self.inner.borrow_mut().comm.in_place().is_some()
-    }
-
-    /// Whether no rank is without images in this step.
-    pub fn all_have_images(&self) -> bool {
-        self.inner.borrow().batch[0] >= self.size
-    }
-
-    /// Who hears of gradients on the GPU, and begins to average them there: in
-    /// buckets, each as soon as it is full.
-    ///
-    /// # Safety
-    /// It is told of numbers on this rank's GPU that nothing else uses from
-    /// their event until [`Link::average_begun`] has returned.
-    pub unsafe fn listener(&self) -> Listener {
-        let inner = Rc::clone(&self.inner);
-        inner.borrow_mut().ready.clear();
-        Box::new(move |places, event| {
-            let inner = &mut *inner.borrow_mut();
-            inner.ready.extend(places);
-            if 4 * inner.ready.iter().map(|(_, count)| count).sum::<usize>() >= BUCKET {
-                inner.begin(event);
-            }
-        })
-    }
-
-    /// [`Link::average`] where the gradients are the listener's, all computed:
-    /// only the row, what the model keeps besides, and the reports pass through
-    /// the host.
-    ///
-    /// # Errors
-    /// As [`Link::average`].
-    pub fn average_begun(&self, finite: bool, row: &mut Vec<f32>, mine: Report) -> Result<()> {
-        let (began, inner) = (Instant::now(), &mut *self.inner.borrow_mut());
-        inner.begin(None); // the rest, smaller than a bucket
-        inner.wait()?;
-        let finite = finite && row.iter().all(|value| value.is_finite());
-        self.means(inner, row, mine, finite)?;
-        if inner.counted.seen != inner.batch[0] as u64 {
-            return Err(other_batches(&inner.counted, inner.batch[0]));
-        }
-        inner.spent.add(mine.seconds, began.elapsed().as_secs_f64());
-        Ok(())
-    }
-
-    /// Ends all sums that were begun: the step has failed, and its gradients go.
-    pub fn give_up(&self) {
-        if let Some(gpus) = self.inner.borrow_mut().comm.in_place() {
-            gpus.give_up();
-        }
-    }
-
-    /// What so many images weigh. One rank is the whole, and weighing would only round.
-    fn weight(&self, images: f32) -> f32 {
-        if self.size > 1 { images } else { 1.0 }
-    }
-
-    /// A report as numbers. Counts are exact in f32 up to 2²⁴.
-    fn report(&self, mine: Report, broken: bool, asked: bool) -> Vec<f32> {
-        let Tally { loss, right, seen } = mine.tally;
-        let mut report = vec![0.0; REPORT + 2 * self.size];
-        let counts = [seen as f32, loss as f32, right as f32, f32::from(u8::from(asked))];
-        report[..REPORT].copy_from_slice(&counts);
-        // Each rank has two slots of its own: a sum with zeros is a list.
-        report[REPORT + self.rank.0] = mine.seconds as f32;
-        report[REPORT + self.size + self.rank.0] = f32::from(u8::from(broken));
-        report
+        lock(&self.inner).overflowed
     }
 }
 
-impl Inner {
-    /// Begins to sum what is ready: each rank's gradients are means over its own
-    /// images, so they count by its share of the batch.
-    fn begin(&mut self, event: Option<u64>) {
-        let bucket = std::mem::take(&mut self.ready);
-        let [whole, mine] = self.batch.map(|images| images as f32);
-        let Some(gpus) = self.comm.in_place().filter(|_| !bucket.is_empty()) else { return };
-        if self.begun.is_ok() {
-            // SAFETY: what the listener was promised.
-            self.begun = unsafe { gpus.begin_sum(&bucket, mine / whole, event) };
+/// A rank's way to the others in a step: what its program asks for, and in the message of the losses its report.
+pub struct Joint {
+    peers: Peers<dyn Communicator>,
+    inner: Arc<Mutex<Inner>>,
+}
+
+impl Ranks for Joint {
+    // ANCHOR: meet
+    fn meet(
+        &mut self,
+        what: What,
+        group: usize,
+        given: &[f32],
+        numbers: &mut [f32],
+    ) -> Result<(), Failed> {
+        let (came, inner) = (Instant::now(), &mut *lock(&self.inner));
+        if group == ALL {
+            // The step's last message. It has room for a report.
+            let mut message = numbers.to_vec();
+            message.extend(inner.report(came));
+            self.peers.meet(what, ALL, given, &mut message)?;
+            numbers.copy_from_slice(&message[..numbers.len()]);
+            inner.read(&message, came)?;
+        } else {
+            // NaN plus anything is NaN: one bad rank spoils all sums.
+            let mine = if given.is_empty() { &*numbers } else { given };
+            inner.finite &= mine.iter().all(|value| value.is_finite());
+            self.peers.meet(what, group, given, numbers)?;
+            inner.waited += came.elapsed();
         }
+        Ok(())
+    }
+    // ANCHOR_END: meet
+}
+
+impl Inner {
+    /// A rank's report behind its losses: images, stop, and two slots for each rank, of which it fills its own; a sum with zeros
+    /// is a list. Counts are exact in f32 up to 2²⁴.
+    fn report(&self, now: Instant) -> Vec<f32> {
+        let size = self.watch.size();
+        let mut report = vec![0.0; 2 + 2 * size];
+        report[0] = self.batch.1.len() as f32;
+        report[1] = f32::from(u8::from(self.asked));
+        report[2 + self.rank.0] = self.computed(now) as f32;
+        report[2 + size + self.rank.0] = f32::from(u8::from(!self.finite));
+        report
     }
 
-    /// Waits for all that was begun.
-    fn wait(&mut self) -> Result<()> {
-        std::mem::replace(&mut self.begun, Ok(()))?;
-        self.comm.in_place().map_or(Ok(()), InPlace::wait)
+    /// Seconds of this step's passes until now, without waiting for others.
+    fn computed(&self, now: Instant) -> f64 {
+        (now - self.begun).saturating_sub(self.waited).as_secs_f64()
     }
 
-    /// Reads the sum of all reports.
-    fn read(&mut self, size: usize, report: &[f32], scaled: bool) -> Result<()> {
-        let [images, loss, right, stop] = [0, 1, 2, 3].map(|at| report[at]);
-        let (seconds, broken) = report[REPORT..].split_at(size);
-        let bad: Vec<usize> = (0..size).filter(|rank| broken[*rank] > 0.0).collect();
+    /// Reads the sum of all losses and reports.
+    fn read(&mut self, message: &[f32], came: Instant) -> Result<()> {
+        let [loss, right, images, stop] = [0, 1, 2, 3].map(|at| message[at]);
+        let (seconds, broken) = message[4..].split_at(self.watch.size());
+        let bad: Vec<usize> = (0..broken.len()).filter(|rank| broken[*rank] > 0.0).collect();
         // With a learning rate that is too large all ranks break at once: the loop sees it by the loss, and ends.
-        self.overflowed = scaled && !bad.is_empty();
-        let all = bad.len() == size && !scaled;
-        if !bad.is_empty() && !all && !scaled {
+        let all = bad.len() == broken.len();
+        if !bad.is_empty() && !all && !self.scaled {
             return Err(broken_gradients(&bad));
         }
-        let loss = if all { f64::NAN } else { f64::from(loss) };
-        self.counted = Tally { loss, right: right as u64, seen: images as u64 };
+        let (batch, seen) = (self.batch.0, images as u64);
+        if seen != batch as u64 {
+            return Err(other_batches(seen, batch));
+        }
+        self.overflowed = !bad.is_empty();
+        let loss = if all && !self.scaled { f64::NAN } else { f64::from(loss) * batch as f64 };
+        self.counted = Tally { loss, right: (right * images).round() as u64, seen };
         self.stop = stop > 0.0;
         self.slow = self.watch.step(seconds);
+        self.spent.steps += 1;
+        self.spent.compute += self.computed(came);
+        self.spent.sum += (self.waited + came.elapsed()).as_secs_f64();
         Ok(())
     }
 }
 
 /// The sentence for ranks that share a batch otherwise than this one.
-fn other_batches(counted: &Tally, batch: usize) -> Error {
+fn other_batches(seen: u64, batch: usize) -> Error {
     Error::Config(format!(
-        "the ranks had {} images together where this one counted on {batch}; all must run the same program with the same \
-         settings and data",
-        counted.seen
+        "the ranks had {seen} images together where this one counted on {batch}; all must run the same program with the same \
+         settings and data"
     ))
 }
 
@@ -321,35 +268,27 @@ fn broken_gradients(bad: &[usize]) -> Error {
     ))
 }
 
-impl Spent {
-    fn add(&mut self, compute: f64, sum: f64) {
-        self.steps += 1;
-        self.compute += compute;
-        self.sum += sum;
-    }
-}
-
 impl Team for Link {
     fn part(&self, images: usize) -> Range<usize> {
         let part = part_of(images, self.rank, self.size);
-        self.inner.borrow_mut().batch = [images, part.len()];
+        lock(&self.inner).batch = (images, part.clone());
         part
     }
 
     fn counted(&self, _: Tally) -> Tally {
-        self.inner.borrow().counted
+        lock(&self.inner).counted
     }
 
     fn sum(&self, mine: Tally) -> training::Result<Tally> {
-        let mut report = self.report(Report { tally: mine, ..Report::default() }, false, false);
-        self.inner.borrow_mut().comm.all_reduce(&mut report).map_err(carried)?;
-        let loss = f64::from(report[1]);
-        Ok(Tally { loss, right: report[2] as u64, seen: report[0] as u64 })
+        let mut all = [mine.loss as f32, mine.right as f32, mine.seen as f32];
+        self.talk(|comm| comm.all_reduce(&mut all)).map_err(carried)?;
+        let [loss, right, seen] = all;
+        Ok(Tally { loss: f64::from(loss), right: right as u64, seen: seen as u64 })
     }
 
     /// That a rank was asked to stop travels with its next step; all stop after that one.
     fn stops(&self, asked: bool) -> bool {
-        let mut inner = self.inner.borrow_mut();
+        let inner = &mut *lock(&self.inner);
         inner.asked = asked;
         inner.stop
     }
@@ -372,7 +311,7 @@ impl Team for Link {
     }
 
     fn warning(&self) -> Option<String> {
-        let inner = &mut *self.inner.borrow_mut();
+        let inner = &mut *lock(&self.inner);
         inner.told.take().or_else(|| inner.slow.take().map(|slow| slow.to_string()))
     }
 }

@@ -1,26 +1,32 @@
 //! One trainer for many devices: a rank's run, and runs of threads.
 
 use crate::{
-    Communicator, Error, Rank, Result,
-    comm::gpus::over_nccl,
+    Communicator, Error, Rank, Result, part_of,
     replicas::{
         detector::lock,
         handshake::{Setup, shake},
         link::{Link, Spent, original},
         step::Replica,
     },
+    split::{
+        hybrid::{Grid, Settings as Split},
+        schedule::Schedule,
+    },
     threads,
 };
 use dfdx::prelude::Cpu;
+use engine::{cpu::Cpu as Cores, model::Model};
 use lab::{Device, data::DataSet};
+use mixed_precision::amp::autocast::Autocast;
+use performance::learner::{self, Engine};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Mutex,
+    sync::{Arc, Mutex},
     thread,
 };
 use training::{
-    Config, Outcome, Silent, Watcher, any::AllModels, engine::Engine, step::Learner, train_stepper,
+    Config, EngineKind, Outcome, Precision, Settings, Silent, Watcher, step::Learner, train_stepper,
 };
 
 /// What a rank's run has reached, and where its time went.
@@ -31,52 +37,72 @@ pub type Reached = (Outcome, Spent);
 /// # Errors
 /// As [`training::train`]; a rank that differs, ends, hangs or has broken numbers is named.
 pub fn train_rank(
-    mut comm: Box<dyn Communicator>,
+    mut comm: impl Communicator + 'static,
     config: &Config,
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
     // Before the first check that one rank could fail alone: the others would wait for it.
-    shake(&mut *comm, &Setup::of(config, data))?;
+    shake(&mut comm, &Setup::of(config, data))?;
     config.settings.check()?;
-    train_equal(comm, config, data, watcher)
+    train_equal(&Link::new(Arc::new(Mutex::new(comm))), config, data, watcher)
 }
 
 /// [`train_rank`], where the ranks are known to have the same settings and data.
 fn train_equal(
-    comm: Box<dyn Communicator>,
+    link: &Link,
     config: &Config,
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
-    let (comm, told) = over_nccl(comm, config.device)?;
-    let (seed, link) = (config.settings.seed, &Link::new(comm));
-    link.tell(told);
-    match config.device {
-        Device::Cpu => {
-            let dev = Cpu::seed_from_u64(seed);
-            let learner = dev.learner_by(&config.settings, config.makers)?;
-            train_learner(learner, &dev, link, config, data, watcher)
-        }
-        #[cfg(feature = "cuda")]
-        Device::Cuda(index) => {
-            let dev = training::engine::cuda(index, seed)?;
-            let learner = dev.learner_by(&config.settings, config.makers)?;
-            train_learner(learner, &dev, link, config, data, watcher)
-        }
-        device => Err(Error::Config(format!(
-            "replicas train on this machine's cores, or with --features cuda on NVIDIA GPUs, not on {device}; use --device \
-             cpu, or leave out --replicas"
-        ))),
+    let Config { settings, device, .. } = config;
+    if *device != Device::Cpu {
+        return Err(Error::Config(format!(
+            "replicas train on this machine's cores so far, not on {device}; use --device cpu, or leave out --replicas"
+        )));
     }
+    if settings.engine == EngineKind::Dfdx {
+        return Err(Error::Config(
+            "replicas train by chapter 5's engine alone; leave out --engine dfdx, or --replicas"
+                .into(),
+        ));
+    }
+    let dev = Cpu::seed_from_u64(settings.seed);
+    let engine = engine(link, &dev, settings, learner::of(settings))?.seeded(settings)?;
+    let learner: Box<dyn Learner<Device = Cpu>> = match settings.precision {
+        Precision::F32 => Box::new(engine),
+        other => Box::new(Autocast::new(Box::new(engine), other)),
+    };
+    train_learner(learner, &dev, link, config, data, watcher)
 }
+
+// ANCHOR: engine
+/// Chapter 5's engine for a replica: whole networks, one sum behind the
+/// backward pass, and as many micro-batches as --accumulate asks for.
+#[allow(clippy::missing_errors_doc, reason = "those of `train_rank`")]
+pub fn engine(
+    link: &Link,
+    dev: &Cpu, // where the seed's numbers come from
+    settings: &Settings,
+    model: Model,
+) -> Result<Engine> {
+    let ranks = link.size();
+    let images = part_of(settings.batch, Rank(0), ranks).len();
+    let micros = images.div_ceil(settings.accumulate.unwrap_or(images));
+    let order = Schedule::OneForwardOneBackward;
+    let split = Split::of(Grid::replicas_of(ranks)).in_order(order, micros);
+    let (part, ranks) = link.join(&model, &split)?;
+    let cores = Cores::new(learner::threads()).with_ranks(ranks);
+    Ok(Engine::split(cores, dev, settings, model, Box::new(part)))
+}
+// ANCHOR_END: engine
 
 // ANCHOR: train_learner
 /// Chapter 4's training, by a stepper and a team of this chapter.
 #[allow(clippy::missing_errors_doc, reason = "those of `train_rank`")]
-pub fn train_learner<D: Engine>(
-    learner: Box<dyn Learner<Device = D>>,
-    dev: &D,
+pub fn train_learner(
+    learner: Box<dyn Learner<Device = Cpu>>,
+    dev: &Cpu,
     link: &Link,
     config: &Config,
     data: &DataSet,
@@ -159,7 +185,7 @@ pub fn train_threads(
                 Rank(0) => lock(&watcher).take().unwrap_or(&mut silent),
                 _ => &mut silent,
             };
-            train_equal(Box::new(comm), &config, data, watcher)
+            train_equal(&Link::new(Arc::new(Mutex::new(comm))), &config, data, watcher)
         })
     })?;
     Ok(reached.swap_remove(0))

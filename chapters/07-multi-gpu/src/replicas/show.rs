@@ -1,29 +1,33 @@
 //! What the page's cells show: replicas against one device.
 
 use crate::{
-    Result,
-    replicas::run::{in_own_pool, train_rank},
-    split::equality::largest,
+    Communicator, Result,
+    replicas::{
+        link::{Joint, Link},
+        run::{in_own_pool, train_rank},
+    },
+    split::{
+        equality::largest,
+        group::{ALL, DATA},
+        hybrid::{Grid, Settings as Split},
+        ranks::original,
+    },
     threads,
 };
+use engine::{model, program::What, ranks::Ranks as _};
 use lab::data::{self, DataSet};
-use std::{cell::Cell, rc::Rc};
-use training::{
-    Config, Model, Outcome, Settings, Silent,
-    any::AllModels as _,
-    dfdx::prelude::Cpu,
-    engine::Resident,
-    optimizer::Rule,
-    ready::{self, Place},
-};
+use mixed_precision::amp::makers;
+use std::sync::{Arc, Mutex};
+use training::{Config, EngineKind, Model, Outcome, Settings, Silent, optimizer::Rule};
 
 /// Twenty steps of a model without dropout, in batches of 13 images, which divide by nothing; the last of each epoch
 /// has
 /// 10.
 pub fn twenty_steps(model: Model) -> (Config, DataSet) {
     let base = Settings { model, epochs: 5, batch: 13, lr: 0.05, seed: 3, ..Settings::default() };
-    let settings = Settings { optimizer: Rule::Sgd, dropout: 0.0, ..base };
-    (Config { settings, ..Config::default() }, data::drawn(49, 23, 1))
+    let (engine, optimizer) = (EngineKind::Fast, Rule::Sgd);
+    let settings = Settings { engine, optimizer, dropout: 0.0, ..base };
+    (Config { settings, makers: makers(), ..Config::default() }, data::drawn(49, 23, 1))
 }
 
 /// What each of `size` threads has reached.
@@ -32,7 +36,7 @@ pub fn twenty_steps(model: Model) -> (Config, DataSet) {
 /// As [`train_rank`].
 pub fn all(size: usize, config: &Config, data: &DataSet) -> Result<Vec<Outcome>> {
     threads::run(size, |comm| {
-        in_own_pool(comm.rank(), 1, || Ok(train_rank(Box::new(comm), config, data, &mut Silent)?.0))
+        in_own_pool(comm.rank(), 1, || Ok(train_rank(comm, config, data, &mut Silent)?.0))
     })
 }
 
@@ -51,22 +55,21 @@ pub fn against_one_device(model: Model, size: usize) -> Result<()> {
     Ok(())
 }
 
-/// How many gradients of a model are told before its backward pass has ended, and how many it has.
+/// A rank's link, and what its program would ask the others by.
 ///
 /// # Errors
-/// As [`train_rank`].
-pub fn told_early(model: Model) -> Result<[usize; 2]> {
-    let (config, data) = twenty_steps(model);
-    let (dev, told) = (Cpu::seed_from_u64(config.settings.seed), Rc::new(Cell::new(0)));
-    let (mut learner, batch) = (dev.learner(&config.settings)?, [0, 1, 2]);
-    let images = Resident::new(&dev, &data.train)?;
-    let early = Rc::clone(&told);
-    let listener = move |places: &[Place], _| {
-        let numbers: usize = places.iter().map(|(_, numbers)| numbers).sum();
-        early.set(early.get() + numbers);
-    };
-    ready::listen::<Cpu, _>(Box::new(listener), || {
-        learner.gradients(images.images(&batch)?, images.targets(&batch)?)
-    })?;
-    Ok([told.get(), learner.learned()])
+/// As [`Link::join`].
+pub fn linked(comm: impl Communicator + 'static) -> Result<(Link, Joint)> {
+    let link = Link::new(Arc::new(Mutex::new(comm)));
+    let joint = link.join(&model::linear(1), &Split::of(Grid::replicas_of(link.size())))?.1;
+    Ok((link, joint))
+}
+
+/// What a program asks in a step: the sum of a gradient, and then that of the losses, of which this rank has these parts.
+///
+/// # Errors
+/// The communicator's, and those that name a rank.
+pub fn sums(joint: &mut Joint, gradient: &mut [f32], losses: &mut [f32; 2]) -> Result<()> {
+    joint.meet(What::Sum, DATA, &[], gradient).map_err(original)?;
+    joint.meet(What::Sum, ALL, &[], losses).map_err(original)
 }

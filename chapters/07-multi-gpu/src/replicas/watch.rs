@@ -64,6 +64,11 @@ impl Watch {
         Self { seconds: vec![0.0; size], steps: 0, named: None }
     }
 
+    /// How many ranks it watches.
+    pub fn size(&self) -> usize {
+        self.seconds.len()
+    }
+
     /// Takes note of a step: the seconds of each rank. Every [`STEPS`] steps it reports a slow rank, once for each
     /// stretch in which the same rank is.
     pub fn step(&mut self, seconds: &[f32]) -> Option<Slow> {

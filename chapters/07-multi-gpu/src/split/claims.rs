@@ -105,7 +105,10 @@ where
 }
 
 /// The network's prediction for each image.
-fn answers(job: &Job, parameters: &[f32], test: &Examples) -> Result<Vec<u8>> {
+///
+/// # Errors
+/// As [`Job::model`].
+pub fn answers(job: &Job, parameters: &[f32], test: &Examples) -> Result<Vec<u8>> {
     let mut step = Step::new(job.model()?, 1, Ways::default(), 0, adam);
     step.from_file(Place::Params, parameters);
     let mut answers = Vec::new();

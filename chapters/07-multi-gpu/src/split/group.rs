@@ -102,6 +102,12 @@ impl<C: Communicator + ?Sized> Communicator for Group<'_, C> {
 }
 
 /// A communicator that a thread may use, too.
-pub fn lock<C>(comm: &Mutex<C>) -> MutexGuard<'_, C> {
+pub fn lock<C: ?Sized>(comm: &Mutex<C>) -> MutexGuard<'_, C> {
     comm.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Its rank, and how many there are.
+pub fn size<C: Communicator + ?Sized>(comm: &Mutex<C>) -> (Rank, usize) {
+    let comm = lock(comm);
+    (comm.rank(), comm.size())
 }

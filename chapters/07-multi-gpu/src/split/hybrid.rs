@@ -3,7 +3,7 @@
 
 use super::{
     data_parallel,
-    group::lock,
+    group::{ALL, lock, size},
     job::{Batch, Shared},
     overlap::{self, CommThread},
     pipeline::{Clock, Pace, Seat, Stage, portion, tied},
@@ -19,9 +19,9 @@ use engine::{
     cpu::{Cpu, Loaded},
     model::Model,
     params::{Params, WHOLE},
-    program::{Numbers, Program},
+    program::{Numbers, Program, What},
     record::{Pass, Recorder},
-    rule::Rule,
+    rule::{ALONE, Rule},
     step::{self, Step},
     sums::dot,
     tensor::{Place, Tensor},
@@ -194,7 +194,7 @@ enum Ends {
 }
 
 /// What a rank records.
-struct Part {
+pub struct Part {
     stage: Stage,
     /// Where its numbers begin in the buffers of all stages.
     first: [usize; 2],
@@ -204,6 +204,8 @@ struct Part {
     replicas: usize,
     /// Whether its losses count: the parts of a product have the same.
     counts: bool,
+    /// What counts of its gradient among all ranks, each number once; none where each rank has all of it.
+    own: Option<Vec<Tensor>>,
 }
 
 impl step::Split for Part {
@@ -246,6 +248,26 @@ impl step::Split for Part {
             _ => step::Whole.update(model, rule, form),
         }
     }
+
+    fn norm(&self, model: &Model, form: Form) -> Program {
+        let Some(own) = &self.own else { return step::Whole.norm(model, form) };
+        let mut cx = Recorder::new(ALONE, form);
+        let [mine, all] = [(); 2].map(|()| cx.tensor(1, 1));
+        cx.of("norm", |cx| {
+            cx.rows("zero", 1, [], [mine.by_rows()], |_, [], [sum]| sum.fill(0.0));
+            for gradient in own {
+                let (reads, writes) = ([gradient.by_rows()], [mine.by_rows()]);
+                cx.rows("squares", 1, reads, writes, |_, [gradient], [sum]| {
+                    let rows = gradient.chunks(WHOLE);
+                    let squares = rows.map(|row| f64::from(lab::wide!(|| dot(row, row))));
+                    sum[0] += squares.sum::<f64>() as f32;
+                });
+            }
+            cx.collective(What::Sum, ALL, Some(mine), Some(all));
+        });
+        cx.program.outputs.push(all);
+        cx.finish()
+    }
 }
 
 /// A tensor of a rank.
@@ -259,6 +281,49 @@ struct Piece {
     counts: bool,
     /// Whether the other end of the pipeline has it, too.
     tied: bool,
+}
+
+/// What a rank records of some of the operations, and its way to the others.
+///
+/// # Errors
+/// [`Error::Config`] if the settings do not fit the ranks.
+pub fn part<C: Communicator + ?Sized + 'static>(
+    settings: &Settings,
+    extents: &Extents,
+    ops: Range<usize>,
+    comm: Arc<Mutex<C>>,
+) -> Result<(Part, Peers<C>)> {
+    let (rank, ranks) = size(&comm);
+    settings.check(ranks)?;
+    let Settings { grid, order: (schedule, micros), pace, since, .. } = *settings;
+    let (cell, seat) = (grid.cell(rank), grid.seat(grid.cell(rank)));
+    let mut thread = None;
+    let ends = match settings.sums {
+        Sums::AtEnd => Ends::AtEnd(extents.learned[ops.end] - extents.learned[ops.start]),
+        Sums::Early(bytes) => {
+            thread = Some(CommThread::open(Arc::clone(&comm))?);
+            Ends::Early(overlap::buckets(&extents.layers(), bytes))
+        }
+        Sums::Cut(level) => Ends::Cut(Shard::new(level, extents, rank, ranks)),
+    };
+    let groups = [grid.replicas(cell), seat.tensor.clone(), (0..ranks).map(Rank).collect()];
+    let done = Mutex::new((since, Vec::new()));
+    let stage = Stage {
+        seat,
+        order: order(schedule, cell.stage, grid.stages, micros),
+        micros,
+        input: extents.shapes[ops.start],
+        rows: extents.rows,
+        clock: Arc::new(Clock { stage: cell.stage, pace, since, done }),
+    };
+    let first = [extents.learned[ops.start], extents.kept[ops.start]];
+    let (replicas, counts) = (grid.data, cell.tensor == 0);
+    let own = match &ends {
+        Ends::Cut(shard) => Some(shard.parts(Place::Gradient).collect()),
+        _ => None,
+    };
+    let part = Part { first, ends, tied: Vec::new(), replicas, counts, own, stage };
+    Ok((part, Peers { comm, groups, thread }))
 }
 
 /// A rank in training.
@@ -285,9 +350,8 @@ impl<C: Communicator + 'static> Member<C> {
     /// # Errors
     /// [`Error::Config`] if the grid does not fit the ranks or the network, or there is no micro-batch.
     pub fn new(job: &impl Shared, settings: Settings, comm: C) -> Result<Self> {
-        let (rank, ranks, grid) = (comm.rank(), comm.size(), settings.grid);
-        settings.check(ranks)?;
-        let (cell, seat) = (grid.cell(rank), grid.seat(grid.cell(rank)));
+        let (cell, grid) = (settings.grid.cell(comm.rank()), settings.grid);
+        settings.check(comm.size())?;
         let of = Of::new(cell.tensor, grid.tensor);
         let mut whole = job.cut(1, Of::new(0, 1))?.0.params;
         let (mut model, counts) = job.cut(grid.stages, of)?;
@@ -296,53 +360,27 @@ impl<C: Communicator + 'static> Member<C> {
         drop(whole.first_values()); // other parts are other ranks'
         let extents = Extents::of(&model, job.rows());
         let at: usize = counts[..cell.stage].iter().sum();
-        let next = at + counts[cell.stage];
-        let mut model = stage(model, at..next, &extents);
-        let learned = extents.learned[at]..extents.learned[next];
+        let ops = at..at + counts[cell.stage];
+        let mut model = stage(model, ops.clone(), &extents);
+        let learned = extents.learned[ops.start]..extents.learned[ops.end];
         pieces.retain(|piece| learned.contains(&piece.mine.start));
         pieces.iter_mut().for_each(|piece| piece.mine.start -= learned.start);
+        let comm = Arc::new(Mutex::new(comm));
+        let (mut part, peers) = part(&settings, &extents, ops, Arc::clone(&comm))?;
         let other = Cell { stage: grid.stages - 1 - cell.stage, ..cell };
         let tied = pieces.iter().filter(|piece| piece.tied);
-        let tied = tied.map(|piece| (grid.rank(other), piece.mine)).collect();
-
-        let comm = Arc::new(Mutex::new(comm));
-        let (mut thread, mut shard) = (None, None);
-        let ends = match settings.sums {
-            Sums::AtEnd => Ends::AtEnd(learned.len()),
-            Sums::Early(bytes) => {
-                thread = Some(CommThread::open(Arc::clone(&comm))?);
-                Ends::Early(overlap::buckets(&extents.layers(), bytes))
-            }
-            Sums::Cut(level) => {
-                let cut = Shard::new(level, &extents, rank, ranks);
-                if cut.is_cut(Place::Params) {
-                    model.params.values = cut.values(&model.params.values);
-                }
-                shard = Some(cut.clone());
-                Ends::Cut(cut)
-            }
-        };
-        let groups = [grid.replicas(cell), seat.tensor.clone(), (0..ranks).map(Rank).collect()];
-        let peers = Peers { comm: Arc::clone(&comm), groups, thread };
-        let Settings { order: (schedule, micros), pace, since, threads, .. } = settings;
-        let done = Mutex::new((since, Vec::new()));
-        let clock = Arc::new(Clock { stage: cell.stage, pace, since, done });
-        let part = Part {
-            first: [learned.start, extents.kept[at]],
-            ends,
-            tied,
-            replicas: grid.data,
-            counts: cell.tensor == 0,
-            stage: Stage {
-                seat,
-                order: order(schedule, cell.stage, grid.stages, micros),
-                micros,
-                input: extents.shapes[at],
-                rows: job.rows(),
-                clock: Arc::clone(&clock),
-            },
-        };
-        let (cpu, rule) = (Cpu::new(threads).with_ranks(peers), job.rule(&model.params));
+        part.tied = tied.map(|piece| (grid.rank(other), piece.mine)).collect();
+        if grid.data < grid.ranks() {
+            let own = pieces.iter().filter(|piece| piece.counts && cell.data == 0);
+            part.own = Some(own.map(|piece| piece.mine.gradient()).collect());
+        }
+        let clock = Arc::clone(&part.stage.clock);
+        let shard = if let Ends::Cut(shard) = &part.ends { Some(shard.clone()) } else { None };
+        if let Some(shard) = shard.as_ref().filter(|shard| shard.is_cut(Place::Params)) {
+            model.params.values = shard.values(&model.params.values);
+        }
+        let cpu = Cpu::new(settings.threads).with_ranks(peers);
+        let rule = job.rule(&model.params);
         let step = Step::split(cpu, model, job.seed(), rule, Box::new(part));
         let (ends, rows) = (extents.ends(), job.rows());
         Ok(Self { settings, ends, rows, cell, whole, pieces, shard, clock, comm, step })
@@ -378,7 +416,6 @@ impl<C: Communicator + 'static> Member<C> {
         let numbers = if self.cell.stage > 0 { 0 } else { images.len() / all };
         let images = &images[mine.start * numbers..mine.end * numbers];
         self.step.fill(mine.len(), images, &labels[mine.clone()]);
-        self.clock.done().1.clear();
         let (rows, numbers) = (mine.len(), self.settings.numbers);
         let pass = Pass { rows, training: true, numbers, adds: false };
         self.step.part(pass, first, share);
@@ -393,26 +430,9 @@ impl<C: Communicator + 'static> Member<C> {
     /// # Errors
     /// The communicator's.
     pub fn norm(&mut self) -> Result<f64> {
-        let of_all = match &self.shard {
-            Some(shard) => self.squares(shard.parts(Place::Gradient)),
-            None if self.settings.grid.data == self.settings.grid.ranks() => {
-                return Ok(self.step.norm()); // each has all of it
-            }
-            None if self.cell.data > 0 => 0.0,
-            None => {
-                let own = self.pieces.iter().filter(|piece| piece.counts);
-                self.squares(own.map(|piece| piece.mine.gradient()))
-            }
-        };
-        let mut sum = [of_all as f32];
-        lock(&self.comm).all_reduce(&mut sum)?;
-        Ok(f64::from(sum[0]).sqrt())
-    }
-
-    /// The sum of the squares of some tensors.
-    fn squares(&self, tensors: impl Iterator<Item = Tensor>) -> f64 {
-        let rows = tensors.flat_map(|tensor| self.step.device.slice(tensor).chunks(WHOLE));
-        rows.map(|row| f64::from(lab::wide!(|| dot(row, row)))).sum()
+        let norm = self.step.norm();
+        self.check()?;
+        Ok(norm)
     }
 
     /// Moves the parameters, at this rate if the rule has none of its own.
@@ -429,7 +449,7 @@ impl<C: Communicator + 'static> Member<C> {
         self.step.device.check().map_err(original)
     }
 
-    /// The whole network's parameters, on every rank.
+    /// The whole network's parameters, with what it keeps, as a file has them, on every rank.
     ///
     /// # Errors
     /// The communicator's.
@@ -449,7 +469,22 @@ impl<C: Communicator + 'static> Member<C> {
             places(*mine, *whole, *pieces, of).for_each(|(from, to)| all[to] = own[from]);
         }
         lock(&self.comm).all_reduce(&mut all)?;
-        Ok(super::job::values(&self.whole, &all))
+        let mut kept = vec![0.0; self.whole.kept.len()];
+        if self.cell.data + self.cell.tensor == 0 {
+            let own = self.step.device.slice(params.all(Place::Kept));
+            for mine in params.tensors.iter().filter(|named| named.tensor.place == Place::Kept) {
+                let whole = self.whole.tensors.iter().find(|whole| whole.name == mine.name);
+                let (from, to) = (mine.tensor, whole.map_or(mine.tensor, |whole| whole.tensor));
+                kept[to.start..][..to.words()].copy_from_slice(&own[from.start..][..to.words()]);
+            }
+        }
+        lock(&self.comm).all_reduce(&mut kept)?;
+        let mut file = Vec::new();
+        for named in &self.whole.tensors {
+            let place = if named.tensor.place == Place::Kept { &kept } else { &all };
+            named.to_file(place, &mut file);
+        }
+        Ok(file)
     }
 
     /// The bytes on this rank: counted, not computed.

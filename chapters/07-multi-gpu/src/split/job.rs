@@ -221,7 +221,7 @@ impl Batch {
 /// What training came to: the whole network's parameters, and the loss of each batch before its step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trained {
-    /// All parameters, tensor by tensor.
+    /// All parameters and what is kept, tensor by tensor, as a file has them.
     pub parameters: Vec<f32>,
     /// The mean loss of each batch.
     pub losses: Vec<f64>,
@@ -242,14 +242,7 @@ pub fn one_device(job: &Job, batches: &[Batch]) -> Result<Trained> {
         losses.push(f64::from(step.metrics(rows, Numbers::F32)[0]) / rows as f64);
         step.update(0.0); // the rule knows its rate
     }
-    Ok(Trained { parameters: values(&step.model.params, step.all(Place::Params)), losses })
-}
-
-/// What is learned, tensor by tensor, out of its buffer.
-pub fn values(params: &Params, all: &[f32]) -> Vec<f32> {
-    let tensors = params.tensors.iter().map(|named| named.tensor);
-    let learned = tensors.filter(|tensor| tensor.place == Place::Params);
-    learned.flat_map(|tensor| &all[tensor.start..][..tensor.words()]).copied().collect()
+    Ok(Trained { parameters: step.to_file(Place::Params), losses })
 }
 
 /// Fails for a batch without images, which has no mean loss.

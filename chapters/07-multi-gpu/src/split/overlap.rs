@@ -42,7 +42,7 @@ impl CommThread {
     // ANCHOR: line
     pub fn open<C>(comm: Arc<Mutex<C>>) -> Result<Self>
     where
-        C: Communicator + 'static,
+        C: Communicator + ?Sized + 'static,
     {
         let rank = lock(&comm).rank();
         let (to, buckets) = channel::<Vec<f32>>();

@@ -111,6 +111,8 @@ impl Stage {
     pub fn record(&self, cx: &mut Recorder, model: &Model) -> Vec<Tensor> {
         let (rows, mut sums) = (cx.pass.rows, Vec::new());
         let (mut waiting, mut out) = (Waiting::new(), None);
+        let clock = Arc::clone(&self.clock);
+        cx.rows("start", 1, [], [], move |_, [], []| clock.done().1.clear());
         // ANCHOR: record
         for work in &self.order {
             let part = portion(rows, self.rows, work.micro, self.micros);
@@ -254,7 +256,7 @@ pub fn meet(
     from: Option<Rank>,
     numbers: usize,
     out: Out,
-    comm: &mut dyn Communicator,
+    comm: &mut (impl Communicator + ?Sized),
 ) -> Result<Option<Vec<f32>>> {
     let Some(from) = from else { return send(out, comm).map(|()| None) };
     let mut got = vec![0.0; numbers];
@@ -275,6 +277,6 @@ pub fn meet(
 ///
 /// # Errors
 /// The communicator's.
-pub fn send(out: Out, comm: &mut dyn Communicator) -> Result<()> {
+pub fn send(out: Out, comm: &mut (impl Communicator + ?Sized)) -> Result<()> {
     out.map_or(Ok(()), |(to, data)| comm.send(to, &data))
 }

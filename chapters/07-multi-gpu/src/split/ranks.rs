@@ -13,7 +13,7 @@ use engine::{
 use std::sync::{Arc, Mutex};
 
 /// A rank's way to the others.
-pub struct Peers<C> {
+pub struct Peers<C: ?Sized> {
     /// Its communicator.
     pub comm: Arc<Mutex<C>>,
     /// Its groups, by their numbers.
@@ -22,7 +22,7 @@ pub struct Peers<C> {
     pub thread: Option<CommThread>,
 }
 
-impl<C: Communicator> Ranks for Peers<C> {
+impl<C: Communicator + ?Sized> Ranks for Peers<C> {
     fn meet(
         &mut self,
         what: What,

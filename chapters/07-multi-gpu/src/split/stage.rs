@@ -48,6 +48,8 @@ pub struct Extents {
     pub kept: Vec<usize>,
     /// Rows and columns of what goes into each operation for an image; then of the scores.
     pub shapes: Vec<[usize; 2]>,
+    /// Rows of a batch that stay together.
+    pub rows: usize,
 }
 
 impl Extents {
@@ -89,7 +91,7 @@ impl Extents {
             all.reverse();
             all
         });
-        Self { learned, kept, shapes }
+        Self { learned, kept, shapes, rows }
     }
 
     /// Numbers of an image, and of its scores.

@@ -2,6 +2,7 @@
 //! signals. Each process is this test program again, started as a rank by its environment.
 
 use lab::data;
+use mixed_precision::amp::makers;
 use multi_gpu::replicas::{
     children::{Children, Started},
     launch,
@@ -18,8 +19,8 @@ use std::{
     time::{Duration, Instant},
 };
 use training::{
-    Config, Model, Settings, Silent, Start, Watcher, checkpoint::Checkpoint, optimizer::Rule,
-    train_on,
+    Config, EngineKind, Model, Settings, Silent, Start, Watcher, checkpoint::Checkpoint,
+    optimizer::Rule, train_on,
 };
 
 /// The most that may pass until the others have ended.
@@ -28,7 +29,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 fn settings(epochs: usize) -> Settings {
     let base =
         Settings { model: Model::Linear, epochs, batch: 32, lr: 0.05, ..Settings::default() };
-    Settings { optimizer: Rule::Sgd, ..base }
+    Settings { optimizer: Rule::Sgd, engine: EngineKind::Fast, ..base }
 }
 
 /// The name of what a rank does.
@@ -179,7 +180,7 @@ fn goes_on_with(size: usize, run: &Path) {
         let status = ended(&mut child.process, Duration::from_secs(30)).expect("resumed ranks end");
         assert!(status.success(), "rank {rank} after resume");
     }
-    let config = Config { settings: settings(epochs), ..Config::default() };
+    let config = Config { settings: settings(epochs), makers: makers(), ..Config::default() };
     let one = train_on(&config, &data::drawn(200, 50, 1), &mut Silent).unwrap();
     let many = Checkpoint::load(run).unwrap();
     assert_eq!(many.header.epoch, epochs);

@@ -4,6 +4,5 @@ mod launch;
 mod link;
 mod member;
 mod run;
-mod show;
 mod tcp;
 mod watch;

@@ -5,16 +5,22 @@ use crate::{
     Communicator, Result,
     comm::cost::{self, AlphaBeta},
     cores::keep_to_core,
+    part_of,
     plan::{
         predicted::Parts,
         published::{MEGATRON, calibrated, megatron, runs},
         why::step,
     },
+    split::{
+        hybrid::{Grid, Member, Settings},
+        job::{Batch, Job, Network, Rule},
+    },
     threads,
 };
-use backprop::{mlp::Mlp, random::SplitMix64, softmax::loss_and_gradient};
+use backprop::{random::SplitMix64, sgd::Sgd};
+use engine::{cpu::Cpu, program::Numbers, step::Step};
 use lab::{Budget, Experiment, Key, Recorder, Samples, Unit, key::Kind, record::ParamList};
-use std::{hint::black_box, time::Instant};
+use std::time::Instant;
 
 lab::keys! {
     /// A step, by its parts.
@@ -88,7 +94,8 @@ pub fn experiments() -> Vec<Experiment> {
         quick PREDICTED.name => &[
             PREDICTED, MEASURED, ERROR, FREE, FREE_ERROR, ALPHA, ALPHA_FREE, BANDWIDTH, SHARED, WORST, RIGHT,
         ], |rec| Ok(predicted(rec)?),
-            "the time of a data parallel step over 1, 2 and 4 threads: predicted from computing time, α and β, and measured";
+            "the time of the engine's data parallel step over 1, 2 and 4 threads, which sums gradients and then losses: predicted from \
+             computing time, α and β, and measured";
         quick SCALING.name => &[
             SCALING, PUBLISHED, SCALING_ERROR, JITTER, SCALING_TYPICAL, SCALING_WORST, PLANNER, PLANNER_PUBLISHED,
             PLANNER_ERROR, PLANNER_TYPICAL,
@@ -113,47 +120,6 @@ const CASES: [(&str, &[usize], usize); 3] = [
 /// Numbers of ranks that are measured.
 const RANKS: [usize; 3] = [1, 2, 4];
 
-/// A rank's copy of the network and its part of the images. It descends in place: to copy parameters out and in, as
-/// [`crate::split::data_parallel`] does for any optimizer, would be timed with the step.
-pub struct Replica {
-    /// The weights.
-    pub model: Mlp<f32>,
-    pixels: Vec<f32>,
-    labels: Vec<u8>,
-}
-
-impl Replica {
-    /// With random images; all have the same weights.
-    ///
-    /// # Errors
-    /// What a rank fails with.
-    pub fn new(sizes: &[usize], batch: usize) -> Result<Self> {
-        let mut random = SplitMix64::new(7);
-        let pixels = (0..batch * sizes[0]).map(|_| random.unit() as f32).collect();
-        let labels = (0..batch).map(|i| (i % 10) as u8).collect();
-        Ok(Self { model: Mlp::new(sizes, 1)?, pixels, labels })
-    }
-
-    /// Forward and backward. Returns the gradient as one vector.
-    ///
-    /// # Errors
-    /// What a rank fails with.
-    pub fn gradient(&self) -> Result<Vec<f32>> {
-        let pass = self.model.forward(&self.pixels, None)?;
-        let (_, dscores) = loss_and_gradient(&pass.scores, &self.labels, self.model.classes())?;
-        Ok(self.model.backward(&pass, &dscores, false)?.flat())
-    }
-
-    /// Plain gradient descent with the mean over `p` ranks.
-    pub fn update(&mut self, gradient: &[f32], p: usize) {
-        let rate = 1e-3 / p as f32;
-        let mut gradient = gradient.iter();
-        for tensor in self.model.tensors_mut() {
-            tensor.iter_mut().zip(&mut gradient).for_each(|(w, g)| *w -= rate * g);
-        }
-    }
-}
-
 /// How the ranks of a step are set up.
 #[derive(Clone, Copy, Debug)]
 pub struct Placement {
@@ -165,30 +131,48 @@ pub struct Placement {
     pub bound: bool,
 }
 
+/// Random images, the same for all ranks.
+fn images(batch: usize, sizes: &[usize]) -> Batch {
+    let mut random = SplitMix64::new(7);
+    let x = (0..batch * sizes[0]).map(|_| random.unit() as f32).collect();
+    Batch { x, labels: (0..batch).map(|i| (i % 10) as u8).collect() }
+}
+
+/// Seconds of one of so many steps.
+fn each(steps: usize, mut step: impl FnMut() -> Result<()>) -> Result<f64> {
+    let began = Instant::now();
+    (0..steps).try_for_each(|_| step())?;
+    Ok(began.elapsed().as_secs_f64() / steps as f64)
+}
+
 /// Seconds of a step of `batch` images, the mean of `steps` steps of the slowest rank.
 ///
 /// # Errors
 /// What a rank fails with.
 pub fn measured(sizes: &[usize], batch: usize, steps: usize, setup: Placement) -> Result<f64> {
-    let times = threads::run(setup.ranks, |mut rank| {
+    let rule = Rule::Sgd(Sgd { lr: 1e-3, momentum: 0.0 });
+    let job = Job { network: Network::Dense(sizes.to_vec()), seed: 1, rule };
+    let (all, ranks) = (images(batch, sizes), setup.ranks);
+    let times = threads::run(ranks, |mut rank| {
         if setup.bound {
             keep_to_core(rank.rank());
         }
-        let mut replica = Replica::new(sizes, batch / setup.ranks)?;
-        let mut began = Instant::now();
-        for step in 0..=steps {
-            if step == 1 {
-                rank.barrier()?; // the first step warmed up
-                began = Instant::now();
-            }
-            let mut gradient = replica.gradient()?;
-            if setup.together {
-                rank.all_reduce(&mut gradient)?;
-            }
-            replica.update(&gradient, setup.ranks);
+        if setup.together {
+            let mut member = Member::new(&job, Settings::of(Grid::replicas_of(ranks)), rank)?;
+            member.step(&all)?; // it warms up, and all have come
+            return each(steps, || member.step(&all).map(|_| ()));
         }
-        black_box(&replica.model);
-        Ok(began.elapsed().as_secs_f64() / steps as f64)
+        let own = all.part(part_of(batch, rank.rank(), ranks))?;
+        let mut alone = Step::on(Cpu::new(1), job.model()?, 1, job.rule.of_engine());
+        let mut step = || {
+            alone.fill(own.len(), &own.x, &own.words());
+            alone.gradient(own.len(), Numbers::F32);
+            alone.update(0.0); // the rule knows its rate
+            Ok(())
+        };
+        step()?;
+        rank.barrier()?;
+        each(steps, step)
     })?;
     Ok(times.into_iter().fold(0.0, f64::max))
 }
@@ -267,7 +251,8 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
         for ((side, p), link) in sides.into_iter().zip(RANKS).zip(&links) {
             let [alone, beside, real, free] = side.map(Samples);
             let bytes = 4.0 * weights as f64;
-            let predicted = Parts { compute: beside.median(), link: *link, bytes }.predict(p);
+            let sum = |compute, bytes| Parts { compute, link: *link, bytes }.predict(p);
+            let predicted = sum(beside.median(), bytes) + sum(0.0, 8.0); // of gradients, of losses
             let off = |found: &Samples| predicted / found.median() - 1.0;
             let (error, error_free) = (off(&real), off(&free));
             planned = if predicted < planned.0 { (predicted, p) } else { planned };

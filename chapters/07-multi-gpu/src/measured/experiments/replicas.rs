@@ -6,34 +6,31 @@ use crate::{
         children::Children,
         link::{Link, Spent},
         member::Member,
-        run::{in_own_pool, threads_each, train_learner},
+        run::{engine, in_own_pool, threads_each, train_learner},
         tcp,
     },
+    split::{stage::Of, tensor::dense},
     threads,
 };
-use dfdx::{nn::modules::Linear, prelude::*, tensor_ops::Device};
+use dfdx::prelude::Cpu;
+use engine::{cpu::Cpu as Cores, model::Model, step::Whole};
 use lab::{
     Budget, Experiment, Recorder, Samples, data::DataSet, probe::tied, record::ParamList,
     run::CURVES,
 };
+use mixed_precision::amp::makers;
+use performance::learner::{self, Engine};
 use std::{
     hash::{BuildHasher, RandomState},
     net::TcpListener,
     path::Path,
     process::{Command, Stdio},
+    sync::{Arc, Mutex},
     thread,
     time::{Duration, Instant},
 };
 use training::{
-    Config, Outcome, Settings, Silent,
-    any::AllModels,
-    engine::Engine,
-    measured::command,
-    model::{Images, Learned, Logits, Network},
-    norm::Mode,
-    optimizer::Rule,
-    step::{Full, Learner},
-    team::Alone,
+    Config, Outcome, Settings, Silent, measured::command, optimizer::Rule, team::Alone,
     train_stepper,
 };
 
@@ -68,31 +65,7 @@ pub fn experiments() -> Vec<Experiment> {
 pub const RANKS_TRIED: [usize; 3] = [1, 2, 4];
 
 /// 784-2048-2048-10: 5.8 million parameters, so that a step has work that is worth splitting.
-#[derive(Clone, Debug)]
-pub struct Large<E: Dtype, D: Device<E>> {
-    /// 784 pixels, 2048 hidden units.
-    pub one: Linear<784, 2048, E, D>,
-    /// 2048 more.
-    pub two: Linear<2048, 2048, E, D>,
-    /// 10 digits.
-    pub three: Linear<2048, 10, E, D>,
-}
-
-training::made_of!(Large: one, two, three);
-
-impl<D: Engine> Network<D> for Large<f32, D> {
-    const DRAWS_PER_STEP: u64 = 0;
-
-    fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
-        let one = self.one.try_forward(images)?.try_relu()?;
-        self.three.try_forward(self.two.try_forward(one)?.try_relu()?)
-    }
-
-    fn predict(&self, images: Images<D>) -> std::result::Result<Logits<D>, D::Err> {
-        let one = self.one.try_forward(images)?.try_relu()?;
-        self.three.try_forward(self.two.try_forward(one)?.try_relu()?)
-    }
-}
+pub const LARGE: [usize; 4] = [784, 2048, 2048, 10];
 
 /// A job: its model, its batch, and how many images an epoch has.
 #[derive(Clone, Copy, Debug)]
@@ -121,24 +94,23 @@ impl Job {
         let base = Settings { batch, epochs, limit: Some(images), ..Settings::default() };
         Config {
             settings: Settings { optimizer: Rule::Adam, dropout: 0.0, ..base },
+            makers: makers(),
             ..Config::default()
         }
     }
 
-    /// The learner on a device that is freshly seeded, and the options of its run.
-    fn learner(self, dev: &Cpu) -> training::Result<(Box<dyn Learner<Device = Cpu>>, Config)> {
-        let config = self.config(EPOCHS);
-        let learner = match self.model {
-            "large" => Box::new(Full::<Large<f32, Cpu>, Cpu>::new(dev, &config.settings)?),
-            _ => dev.learner(&config.settings)?,
-        };
-        Ok((learner, config))
+    fn operations(self, settings: &Settings) -> Result<Model> {
+        match self.model {
+            "large" => Ok(dense(&LARGE, 0, 1, Of::new(0, 1))?.0),
+            _ => Ok(learner::of(settings)),
+        }
     }
 
-    fn rank(self, comm: Box<dyn Communicator>, data: &DataSet) -> Result<(Outcome, Spent)> {
-        let dev = Cpu::seed_from_u64(0);
-        let (learner, config) = self.learner(&dev)?;
-        train_learner(learner, &dev, &Link::new(comm), &config, data, &mut Silent)
+    fn rank(self, comm: impl Communicator + 'static, data: &DataSet) -> Result<(Outcome, Spent)> {
+        let (dev, config) = (Cpu::seed_from_u64(0), self.config(EPOCHS));
+        let link = Link::new(Arc::new(Mutex::new(comm)));
+        let engine = engine(&link, &dev, &config.settings, self.operations(&config.settings)?)?;
+        train_learner(Box::new(engine), &dev, &link, &config, data, &mut Silent)
     }
 
     /// Rank 0's outcome with so many ranks, each on one thread.
@@ -147,12 +119,8 @@ impl Job {
     /// What a rank fails with.
     pub fn ranks(self, engine: &str, size: usize, data: &DataSet) -> Result<(Outcome, Spent)> {
         let mut all = match engine {
-            "tcp" => tcp::run(size, |comm| {
-                in_own_pool(comm.rank(), 1, || self.rank(Box::new(comm), data))
-            }),
-            _ => threads::run(size, |comm| {
-                in_own_pool(comm.rank(), 1, || self.rank(Box::new(comm), data))
-            }),
+            "tcp" => tcp::run(size, |comm| in_own_pool(comm.rank(), 1, || self.rank(comm, data))),
+            _ => threads::run(size, |comm| in_own_pool(comm.rank(), 1, || self.rank(comm, data))),
         }?;
         Ok(all.swap_remove(0))
     }
@@ -163,9 +131,11 @@ impl Job {
     /// What a rank fails with.
     pub fn alone(self, data: &DataSet) -> Result<Outcome> {
         in_own_pool(Rank(0), threads_each(1), || {
-            let dev = Cpu::seed_from_u64(0);
-            let (mut learner, config) = self.learner(&dev)?;
-            Ok(train_stepper(&mut *learner, &Alone, &dev, &config, data, &mut Silent)?)
+            let (dev, config) = (Cpu::seed_from_u64(0), self.config(EPOCHS));
+            let (settings, cores) = (&config.settings, Cores::new(learner::threads()));
+            let model = self.operations(settings)?;
+            let mut engine = Engine::split(cores, &dev, settings, model, Box::new(Whole));
+            Ok(train_stepper(&mut engine, &Alone, &dev, &config, data, &mut Silent)?)
         })
     }
 }

@@ -6,7 +6,7 @@ use crate::split::{
     dfdx::{self, Task},
     equality::{Strategy, difference, split},
     hybrid::{Grid, Member, Settings},
-    job::{Batch, Job, Network, Rule, Trained, one_device, values},
+    job::{Batch, Job, Network, Rule, Trained, one_device},
     overlap::{predict, seconds},
     pipeline::{Pace, kept},
     schedule::{Direction, Schedule, Slot, Work, idle, order, peak_kept, timeline},
@@ -168,9 +168,7 @@ fn equality(rec: &mut Recorder) -> Result<()> {
         let job = Job { network: Network::Dense(SIZES.to_vec()), seed: 1, rule };
         let wanted = one_device(&job, &batches)?;
         // How far the training itself went: the scale of the differences.
-        let params = job.model()?.params;
-        let parameters = values(&params, &params.values);
-        let start = Trained { parameters, losses: Vec::new() };
+        let start = one_device(&job, &[])?;
         let list: ParamList = &[("model", &"scratch"), ("rule", &rule.name())];
         rec.one(MOVED.at(list), difference(&start, &wanted).parameters);
         for (way, ranks) in ways() {

@@ -1,59 +1,86 @@
-use multi_gpu::replicas::link::{Link, Report};
+use multi_gpu::replicas::link::{Joint, Link};
+use multi_gpu::replicas::show::{self, sums};
 use multi_gpu::{Rank, Result, threads};
 use training::{loss::Tally, team::Team};
 
-fn report(images: usize) -> Report {
-    let tally = Tally { loss: 0.1 * images as f64, right: 1, seen: images as u64 };
-    Report { tally, seconds: 0.25, ..Report::default() }
+/// What each of `size` ranks comes to with its link.
+fn linked<T: Send>(size: usize, work: impl Fn(&Link, &mut Joint) -> Result<T> + Sync) -> Vec<T> {
+    let ranks = threads::run(size, |comm| {
+        let (link, mut joint) = show::linked(comm)?;
+        work(&link, &mut joint)
+    });
+    ranks.unwrap()
 }
 
-/// What each of `size` ranks comes to with its link.
-fn linked<T: Send>(size: usize, work: impl Fn(&Link) -> Result<T> + Sync) -> Vec<T> {
-    threads::run(size, |comm| work(&Link::new(Box::new(comm)))).unwrap()
+/// The messages of a step of so many images, in which this rank found this. Returns the mean loss.
+fn step(
+    (link, joint): (&Link, &mut Joint),
+    images: usize,
+    gradient: &mut [f32],
+    mut losses: [f32; 2],
+) -> Result<f32> {
+    link.part(images);
+    link.begin(false);
+    sums(joint, gradient, &mut losses)?;
+    Ok(losses[0])
 }
 
 #[test]
-fn means_of_uneven_parts_become_the_mean_of_the_whole() {
-    // Rank r has r images, each with the number 10 r: rank 0 has none, and a row of zeros.
-    let rows = linked(4, |link| {
-        let rank = link.rank().0;
-        let mut row = vec![10.0 * rank as f32; 3];
-        link.average(&mut row, report(rank))?;
-        Ok((row, link.counted(Tally::default())))
+fn all_count_the_whole_batch_whoever_has_its_parts() {
+    // Six images for four ranks, each with a loss of a tenth; every second one is right.
+    let counted = linked(4, |link, joint| {
+        let mine = link.part(6);
+        let right = mine.clone().filter(|image| image % 2 == 0).count();
+        let (mut row, share) = (vec![1.0; 3], 1.0 / 6.0);
+        let losses = [0.1 * mine.len() as f32 * share, right as f32 * share];
+        let mean = step((link, joint), 6, &mut row, losses)?;
+        Ok((row, mean, link.counted(Tally::default())))
     });
-    let mean = (10.0 + 2.0 * 20.0 + 3.0 * 30.0) / 6.0;
-    for (row, counted) in rows {
-        assert_eq!(row, [mean; 3]);
-        assert_eq!((counted.right, counted.seen), (4, 6));
-        assert!((counted.loss - 0.6).abs() < 1e-7, "{}", counted.loss);
+    for (row, mean, counted) in counted {
+        assert_eq!((row, counted.right, counted.seen), (vec![4.0; 3], 3, 6));
+        assert!((counted.loss - 0.6).abs() < 1e-6 && (mean - 0.1).abs() < 1e-6, "{counted:?}");
     }
 }
 
 #[test]
 fn a_rank_with_broken_numbers_is_named_by_all_unless_all_are_broken() {
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-        let said = linked(3, |link| {
+        let said = linked(3, |link, joint| {
             let value = if link.rank() == Rank(1) { bad } else { 1.0 };
-            Ok(link.average(&mut vec![1.0, value], report(2)).unwrap_err().to_string())
+            let failed = step((link, joint), 6, &mut [1.0, value], [0.1; 2]).unwrap_err();
+            Ok(failed.to_string())
         });
         for words in said {
             let named = words.starts_with("the gradients of rank 1 are infinite or not");
             assert!(named, "{words}");
         }
-        // Then the loop hears it by the loss.
-        let nan = linked(2, |link| {
-            link.average(&mut vec![bad], report(2))?;
-            Ok(link.counted(Tally::default()).mean_loss().is_nan())
+        // Then the loop hears it by the loss, and nobody moves a weight.
+        let nan = linked(2, |link, joint| {
+            step((link, joint), 4, &mut [bad], [0.1; 2])?;
+            Ok(link.overflowed() && link.counted(Tally::default()).mean_loss().is_nan())
         });
         assert_eq!(nan, [true; 2]);
     }
 }
 
 #[test]
+fn ranks_that_share_another_batch_are_found_out() {
+    let said = linked(2, |link, joint| {
+        let failed = step((link, joint), 4 + 2 * link.rank().0, &mut [1.0], [0.1; 2]);
+        Ok(failed.unwrap_err().to_string())
+    });
+    for (words, counted_on) in said.iter().zip([4, 6]) {
+        assert!(
+            words.contains(&format!("5 images together where this one counted on {counted_on}"))
+        );
+    }
+}
+
+#[test]
 fn one_that_is_asked_stops_all_of_them_after_the_same_step() {
-    let stopped = linked(3, |link| {
+    let stopped = linked(3, |link, joint| {
         for steps in 1.. {
-            link.average(&mut vec![1.0], report(1))?;
+            step((link, joint), 3, &mut [1.0], [0.1; 2])?;
             if link.stops(link.rank() == Rank(2) && steps >= 5) {
                 return Ok(steps);
             }

@@ -2,13 +2,14 @@ use dfdx::prelude::Cpu;
 use lab::data::{self, DataSet};
 use mixed_precision::amp::autocast::Autocast;
 use mixed_precision::amp::scaler::{Dynamic, Scaling};
-use multi_gpu::replicas::run::{in_own_pool, train_learner, train_rank, train_threads};
+use multi_gpu::replicas::run::{engine, in_own_pool, train_learner, train_rank, train_threads};
 use multi_gpu::replicas::show::{all, twenty_steps};
 use multi_gpu::{Communicator, replicas::link::Link, split::equality::largest, threads};
-use training::any::{AllModels, Makers};
+use performance::learner::of;
+use std::sync::{Arc, Mutex};
 use training::{
-    Config, Model, Outcome, Precision, Settings, Silent, Start, Watcher, checkpoint::Checkpoint,
-    optimizer::Rule, train_on as alone, watch::Epoch,
+    Config, EngineKind, Model, Outcome, Precision, Settings, Silent, Start, Watcher,
+    checkpoint::Checkpoint, optimizer::Rule, train_on as alone, watch::Epoch,
 };
 
 fn settings(model: Model) -> Settings {
@@ -16,7 +17,7 @@ fn settings(model: Model) -> Settings {
 }
 
 fn config(settings: Settings) -> Config {
-    Config { settings, ..Config::default() }
+    Config { settings, ..twenty_steps(Model::Mlp).0 }
 }
 
 /// Replicas end equal to each other, and near one device; one alone ends with the same bits.
@@ -54,14 +55,16 @@ fn equals_training_on_one_device() {
 }
 
 #[test]
-fn one_replica_with_dropout_is_one_device_and_two_draw_their_own() {
-    let data = data::drawn(49, 23, 1);
-    let with = config(Settings { dropout: 0.5, ..settings(Model::Mlp) });
-    let one = alone(&with, &data, &mut Silent).unwrap();
-    assert!(all(1, &with, &data).unwrap()[0].weights == one.weights);
-    let two = all(2, &with, &data).unwrap();
-    assert!(two[0].weights == two[1].weights);
-    assert!(largest(&two[0].weights, &one.weights) > 1e-4);
+fn dropout_has_one_mask_whoever_has_the_batchs_parts_and_its_pieces() {
+    let (plain, data) = twenty_steps(Model::Mlp);
+    let without = alone(&plain, &data, &mut Silent).unwrap();
+    let settings = Settings { dropout: 0.5, ..plain.settings };
+    for accumulate in [None, Some(3)] {
+        let with = config(Settings { accumulate, ..settings.clone() });
+        is_one_device(&with, &data, if accumulate.is_some() { &[2, 3] } else { &[1, 2, 3] });
+        let dropped = alone(&with, &data, &mut Silent).unwrap();
+        assert!(largest(&dropped.weights, &without.weights) > 1e-4);
+    }
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn stopped(size: usize, config: &Config, data: &DataSet) {
     let ranks = threads::run(size, |comm| {
         in_own_pool(comm.rank(), 1, || {
             let after = if comm.rank().0 == 0 { 6 } else { 100 };
-            Ok(train_rank(Box::new(comm), config, data, &mut StopAfter(after))?.0)
+            Ok(train_rank(comm, config, data, &mut StopAfter(after))?.0)
         })
     });
     for rank in ranks.unwrap() {
@@ -118,13 +121,13 @@ fn resumed(base: &Config, data: &DataSet, before: usize, after: usize) -> Outcom
 #[test]
 fn a_stopped_run_goes_on_with_any_number_of_ranks() {
     let (base, data) = twenty_steps(Model::Mlp);
-    let whole = alone(&base, &data, &mut Silent).unwrap();
+    let with = config(Settings { dropout: 0.5, ..base.settings });
+    let whole = alone(&with, &data, &mut Silent).unwrap();
     for (before, after) in [(3, 2), (1, 3), (2, 1)] {
-        let far = largest(&resumed(&base, &data, before, after).weights, &whole.weights);
+        let far = largest(&resumed(&with, &data, before, after).weights, &whole.weights);
         assert!(far < 1e-5, "{before} then {after} ranks: {far}");
     }
-    // With dropout bit for bit, if there are as many ranks.
-    let with = config(Settings { dropout: 0.5, ..base.settings });
+    // Bit for bit, if there are as many ranks.
     let (whole, _) = train_threads(2, &with, &data, &mut Silent).unwrap();
     assert!(resumed(&with, &data, 2, 2).weights == whole.weights);
 }
@@ -132,17 +135,13 @@ fn a_stopped_run_goes_on_with_any_number_of_ranks() {
 /// Mixed precision, with a factor that overflows in the first step of whoever has the larger gradients.
 fn mixed(model: Model, precision: Precision) -> (Config, DataSet) {
     let (base, data) = twenty_steps(model);
-    let settings = Settings { precision, ..base.settings };
-    let plain = |dev: &Cpu, settings: &Settings| {
-        mixed_precision::amp::learner(dev, settings, AllModels::learner)
-    };
-    (Config { settings, makers: Makers::on_cpu(plain, training::memory::bytes), ..base }, data)
+    (config(Settings { precision, ..base.settings }), data)
 }
 
 #[test]
 fn mixed_precision_is_that_of_one_device() {
     for (model, precision) in [
-        (Model::Mlp, Precision::Amp), // on a copy in f16
+        (Model::Mlp, Precision::Amp),
         (Model::Cnn, Precision::Amp),
         (Model::Transformer, Precision::Bf16),
     ] {
@@ -169,18 +168,17 @@ fn mixed_precision_is_that_of_one_device() {
 fn all_ranks_skip_the_step_that_overflowed_in_one() {
     for model in [Model::Rnn, Model::Resnet] {
         let (config, data) = mixed(model, Precision::Amp);
-        let fresh = || Cpu::seed_from_u64(config.settings.seed);
+        let (settings, dev) = (&config.settings, || Cpu::seed_from_u64(config.settings.seed));
         let ends = threads::run(3, |comm| {
             in_own_pool(comm.rank(), 1, || {
-                let dev = fresh();
-                let learner = dev.learner(&config.settings)?;
+                let (rank, link) = (comm.rank().0, Link::new(Arc::new(Mutex::new(comm))));
+                let learner = engine(&link, &dev(), settings, of(settings))?.seeded(settings)?;
                 // A factor that is too large for rank 1 alone: the others only hear of it.
-                let start = if comm.rank().0 == 1 { 2f32.powi(60) } else { 1024.0 };
+                let start = if rank == 1 { 2f32.powi(60) } else { 1024.0 };
                 let scaling = Scaling::Dynamic(Dynamic { start, every: 2000 });
-                let own = Autocast::new(learner, Precision::Amp).scaling(scaling);
-                let link = Link::new(Box::new(comm));
+                let own = Autocast::new(Box::new(learner), Precision::Amp).scaling(scaling);
                 let (own, mut watcher) = (Box::new(own), StopAfter(3));
-                Ok(train_learner(own, &dev, &link, &config, &data, &mut watcher)?.0)
+                Ok(train_learner(own, &dev(), &link, &config, &data, &mut watcher)?.0)
             })
         });
         let ends = ends.unwrap();
@@ -190,7 +188,7 @@ fn all_ranks_skip_the_step_that_overflowed_in_one() {
             assert!(end.weights == ends[0].weights, "{model}: ranks differ");
         }
         // Nothing was learned; what a normalisation has seen is no learning.
-        let first = fresh().learner(&config.settings).unwrap().parameters().unwrap();
+        let first = (config.makers.cpu)(&dev(), settings).unwrap().parameters().unwrap();
         assert_eq!(ends[0].weights == first, model == Model::Rnn);
     }
 }
@@ -204,8 +202,10 @@ fn choices_that_cannot_work_get_a_sentence() {
     };
     assert!(said(0, Settings::default()).contains("--replicas"));
     assert!(said(2, Settings { batch: 0, ..Settings::default() }).contains("--batch"));
+    let dfdx = Settings { engine: EngineKind::Dfdx, ..Settings::default() };
+    assert!(said(2, dfdx).contains("--engine dfdx"));
     // An error of rank 0 alone ends the others, with its own words.
-    let nowhere = Config { run: Some("/dev/null/run".into()), ..Config::default() };
+    let nowhere = Config { run: Some("/dev/null/run".into()), ..config(settings(Model::Mlp)) };
     let words = train_threads(3, &nowhere, &data, &mut Silent).unwrap_err().to_string();
     assert!(words.contains("/dev/null/run"), "{words}");
     // A divergence is one device's, in one device's words.

@@ -1,9 +1,16 @@
 use super::job::batches;
 use backprop::{adam::Adam, sgd::Sgd};
-use engine::tensor::Place;
+use engine::{
+    model::Model,
+    params::Params,
+    rule::{self, Update},
+    tensor::Place,
+};
 use multi_gpu::split::equality::{Strategy, against_one, example, largest, split};
-use multi_gpu::split::job::{Batch, Job, Network, Rule};
+use multi_gpu::split::job::{Batch, Job, Network, Rule, Shared};
+use multi_gpu::split::stage::Of;
 use multi_gpu::{
+    Result,
     split::hybrid::{Grid, Member},
     split::schedule::Schedule,
     split::zero::Level,
@@ -137,6 +144,85 @@ fn any_list_of_operations_on_ranks_of_their_own_is_one_device_bit_for_bit() {
         let ranks = if job.network == Network::Rnn { 2 } else { 3 };
         let found = against_one(Strategy::Layers, ranks, &job, &batches).unwrap();
         assert_eq!(found.parameters, 0.0, "{:?}", job.network);
+    }
+}
+
+/// A network whose rule spares some tensors by their places: biases do not shrink.
+struct Sparing(Job);
+
+impl Shared for Sparing {
+    fn cut(&self, stages: usize, of: Of) -> Result<(Model, Vec<usize>)> {
+        self.0.cut(stages, of)
+    }
+
+    fn rule(&self, params: &Params) -> rule::Rule {
+        let biases = params.tensors.iter().filter(|named| named.name.ends_with("bias"));
+        let spared: Vec<_> = biases
+            .map(|named| named.tensor.start..named.tensor.start + named.tensor.words())
+            .collect();
+        let code = move |Update { first, clip, p, g, .. }: Update| {
+            for (at, (p, g)) in p.iter_mut().zip(g).enumerate() {
+                let is_bias = spared.iter().any(|bias| bias.contains(&(first + at)));
+                *p -= 0.1 * (clip * *g + if is_bias { 0.0 } else { 0.3 * *p });
+            }
+        };
+        rule::Rule::new(code, None)
+    }
+}
+
+/// The ways to cut a network, and how many ranks each takes.
+fn cuts() -> Vec<(Strategy, usize)> {
+    let cube = Grid { data: 2, stages: 2, tensor: 2 };
+    let zero = Level::ALL.map(|level| (Strategy::Zero(level), 3));
+    let others = [(Strategy::Layers, 2), (Strategy::Tensor, 2), (Strategy::Hybrid(cube, 2), 8)];
+    [&zero[..], &others, &[(Strategy::Overlap(400), 3)]].concat()
+}
+
+#[test]
+fn a_rule_that_spares_tensors_by_place_spares_the_same_ones_on_every_rank() {
+    for network in [Network::Dense(vec![784, 17, 11, 9, 10]), Network::Transformer] {
+        let job = Sparing(Job { network, seed: 3, rule: RULES[0] });
+        let batches = batches(784, 10, &[7], 3);
+        let trained = |(way, ranks): (Strategy, usize)| {
+            let all = threads::run(ranks, |comm| {
+                let mut member = Member::new(&job, way.settings(ranks), comm)?;
+                batches.iter().try_for_each(|batch| member.step(batch).map(|_| ()))?;
+                member.parameters()
+            });
+            all.unwrap().swap_remove(0)
+        };
+        let one = trained((Strategy::Data, 1));
+        for (way, ranks) in cuts() {
+            let far = largest(&trained((way, ranks)), &one);
+            assert!(far < 1e-5, "{:?}, {} on {ranks}: {far}", job.0.network, way.name());
+        }
+    }
+}
+
+#[test]
+fn the_norm_is_that_of_the_whole_gradient_on_every_rank_and_shortens_it() {
+    for network in [Network::Dense(vec![784, 17, 11, 9, 10]), Network::Transformer] {
+        let job = Job { network, seed: 3, rule: RULES[0] };
+        let batch = &batches(784, 10, &[7], 1)[0];
+        let found = |(way, ranks): (Strategy, usize)| {
+            let all = threads::run(ranks, |comm| {
+                let mut member = Member::new(&job, way.settings(ranks), comm)?;
+                member.gradient(&batch.x, &batch.words())?;
+                let norm = member.norm()?;
+                member.step.set_clip((0.1 / norm) as f32);
+                member.update(0.0)?;
+                Ok((norm, member.parameters()?))
+            });
+            all.unwrap()
+        };
+        let (norm, one) = found((Strategy::Data, 1)).swap_remove(0);
+        for (way, ranks) in cuts() {
+            for (found, parameters) in found((way, ranks)) {
+                let far = (found / norm - 1.0).abs();
+                assert!(far < 1e-5, "{:?}, {} on {ranks}: {far}", job.network, way.name());
+                assert!(largest(&parameters, &one) < 1e-5, "{}", way.name());
+            }
+        }
     }
 }
 
