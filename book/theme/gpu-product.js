@@ -229,24 +229,18 @@
       if (!tile) throw new Trouble('it does not say `const TILE = …u;`, the rows and columns of C for a workgroup.');
       const entryPoint = code.match(/@compute\b[^]*?\bfn\s+(\w+)/)?.[1];
       if (!entryPoint) throw new Trouble('it has no function marked `@compute`.');
+      const first = (text) => text.trim().split('\n')[0];
       for (const kind of ['validation', 'internal']) device.pushErrorScope(kind);
       const module = device.createShaderModule({ code, label: name });
       const messages = module.getCompilationInfo ? (await this.wait(module.getCompilationInfo())).messages : [];
-      const [internal, validation] = await this.wait(Promise.all([device.popErrorScope(), device.popErrorScope()]));
+      const made = device.createComputePipelineAsync({ layout: this.layout(), compute: { module, entryPoint } })
+        .then((pipeline) => ({ pipeline }), ({ message }) => ({ message }));
+      const { pipeline, message } = await this.wait(made);
+      const errors = await this.wait(Promise.all([device.popErrorScope(), device.popErrorScope()]));
       const worst = messages.find(({ type }) => type === 'error');
-      if (worst) throw new Trouble(`line ${worst.lineNum}: ${worst.message.trim().split('\n')[0]}`);
-      const wrong = validation ?? internal;
-      if (wrong) throw new Trouble(wrong.message.trim().split('\n')[0]);
-      device.pushErrorScope('validation');
-      let pipeline, why;
-      try {
-        pipeline = await this.wait(device.createComputePipelineAsync({ layout: this.layout(), compute: { module, entryPoint } }));
-      } catch (error) {
-        if (error instanceof Trouble) throw error;
-        why = error.message;
-      }
-      await this.wait(device.popErrorScope());
-      if (!pipeline) throw new Trouble(why.trim().split('\n')[0]);
+      if (worst) throw new Trouble(`line ${worst.lineNum}: ${first(worst.message)}`);
+      const why = errors.find(Boolean)?.message ?? message;
+      if (why) throw new Trouble(first(why));
       return { tile, pipeline };
     }
 
@@ -636,23 +630,18 @@
       select.value = '1024';
       this.originals = [...this.querySelectorAll('script[type="text/wgsl"]')]
         .map((script) => [script.dataset.kernel, script.textContent.replace(/^\n+|\s+$/g, '') + '\n']);
-      for (const [name, text] of this.originals) {
-        const id = `source-${name}`;
-        const lines = document.createElement('div');
-        lines.innerHTML = `<label class="kernel-name" for="${id}">${escape(name)}.wgsl</label><textarea id="${id}" spellcheck="false" autocapitalize="off" autocomplete="off"></textarea>`;
-        lines.querySelector('textarea').value = text;
-        this.part('.sources').append(lines);
-      }
+      this.part('.sources').innerHTML = this.originals.map(([name, text]) => `<label class="kernel-name" for="source-${name}">${escape(name)}.wgsl</label>
+        <textarea id="source-${name}" spellcheck="false" autocapitalize="off" autocomplete="off">${escape(text)}</textarea>`).join('');
       const breakable = this.part('.breakable');
       for (const [name] of this.originals) if (BREAKS[name]) breakable.add(new Option(label(name), name));
       if (this.part(`#source-${BROKEN_FIRST}`)) breakable.value = BROKEN_FIRST;
-      breakable.addEventListener('change', () => this.offer(breakable.value));
+      this.on('.breakable', 'change', () => this.offer(breakable.value));
       if (breakable.value) this.offer(breakable.value);
-      this.part('.reset').addEventListener('click', () => {
+      this.on('.reset', 'click', () => {
         for (const [name] of this.originals) this.mend(name);
         this.tell('The kernels are as the book has them.');
       });
-      const press = (button, work) => this.part(button).addEventListener('click', () => {
+      const press = (button, work) => this.on(button, 'click', () => {
         if (this.working) { this.stopping = true; this.tell('Stopping after what the GPU has begun…'); return; }
         this.start(button, work);
       });

@@ -17,21 +17,19 @@ const RECORD = 300_000;
 
 const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.json': 'application/json', '.woff2': 'font/woff2' };
 
-/** Serves the folder as a host does: compressed, except what already is. */
-async function serve(folder) {
+/** Serves the folder as a host does: compressed, except what already is, and with its page for addresses that lead nowhere. */
+export async function serve(folder) {
   const made = new Map();
   const server = createServer((request, response) => {
     const path = decodeURIComponent(new URL(request.url, 'http://x').pathname);
-    const file = join(folder, path.endsWith('/') ? `${path}index.html` : path);
-    if (!existsSync(file) || !statSync(file).isFile()) {
-      response.writeHead(404).end();
-      return;
-    }
+    const asked = join(folder, path.endsWith('/') ? `${path}index.html` : path);
+    const there = existsSync(asked) && statSync(asked).isFile();
+    const file = there ? asked : join(folder, '404.html');
     const plain = extname(file) === '.woff2';
     if (!made.has(file)) made.set(file, plain ? readFileSync(file) : gzipSync(readFileSync(file), { level: 6 }));
     const body = made.get(file);
     const head = { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream', 'content-length': body.length };
-    response.writeHead(200, plain ? head : { ...head, 'content-encoding': 'gzip' }).end(body);
+    response.writeHead(there ? 200 : 404, plain ? head : { ...head, 'content-encoding': 'gzip' }).end(body);
   });
   await new Promise((done) => server.listen(0, '127.0.0.1', done));
   return { base: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };

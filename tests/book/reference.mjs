@@ -1,6 +1,4 @@
-import { createServer } from 'node:http';
-import { existsSync, readFileSync } from 'node:fs';
-import { extname, join } from 'node:path';
+import { serve } from './budget.mjs';
 
 // The cards of what a page refers to, the glossary in the search, and the way on from an address that leads nowhere.
 const POINTED = [['a.term', 'term'], ['a.measured:not([hidden])', 'number'], ['.footnote-reference a', 'source']];
@@ -81,22 +79,15 @@ export async function terms({ open, fail, shots }) {
 
 /** An address that leads nowhere offers a search for its words. */
 export async function lost({ browser, folder, fail }) {
-  const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
-  const server = createServer(({ url }, answer) => {
-    const file = join(folder, new URL(url, 'http://book').pathname);
-    const there = extname(file) && existsSync(file);
-    answer.writeHead(there ? 200 : 404, { 'content-type': there ? types[extname(file)] ?? 'application/octet-stream' : 'text/html' });
-    answer.end(readFileSync(there ? file : join(folder, '404.html')));
-  });
-  await new Promise((ready) => server.listen(0, '127.0.0.1', ready));
+  const { base, close } = await serve(folder);
   const [context, where] = [await browser.newContext(), '404.html'];
   const tab = await context.newPage();
-  await tab.goto(`http://127.0.0.1:${server.address().port}/01-matmul/roofline-ridge.html`);
+  await tab.goto(`${base}01-matmul/roofline-ridge.html`);
   const link = tab.locator('#lost a');
   await link.waitFor({ timeout: 5000 }).catch(() => fail(where, 'offers no search'));
   if (!/roofline ridge/.test(await link.innerText().catch(() => ''))) fail(where, 'does not search for the words of the address');
   await link.click();
   await tab.waitForFunction(() => document.querySelectorAll('#mdbook-searchresults li > a').length > 0, null, { timeout: 30000 }).catch(() => fail(where, 'its search finds nothing'));
   await context.close();
-  server.close();
+  close();
 }
