@@ -4,7 +4,7 @@ use crate::{chapters, course, train::RUNS};
 use anyhow::{Context, Result, bail};
 use bookbinder::{
     Binder, links,
-    site::{Repository, Site},
+    site::{Site, repository},
 };
 use clap::{Args, Subcommand};
 use lab::{
@@ -46,12 +46,12 @@ pub enum Book {
 pub struct Build {
     #[command(flatten)]
     from: From,
-    /// The address that the book will be published at: adds a site map, a feed of changes, and each page's own address
+    /// The address that the book will be published at: adds a site map and each page's own address
     #[arg(long, env = "THROUGHPUT_SITE", value_name = "URL")]
     site: Option<Site>,
     /// The address of the course's repository: every page links to it
-    #[arg(long, env = "THROUGHPUT_REPOSITORY", value_name = "URL")]
-    repository: Option<Repository>,
+    #[arg(long, env = "THROUGHPUT_REPOSITORY", value_name = "URL", value_parser = repository)]
+    repository: Option<String>,
     /// Link each chapter to its PDF, which is made from the built book: node tests/book/pdf.mjs BOOK BOOK/pdf
     #[arg(long)]
     pdfs: bool,

@@ -17,7 +17,6 @@ mod gpt;
 mod measure;
 mod notebooks;
 mod open;
-mod pace;
 mod plan;
 mod predict;
 mod serve;

@@ -5,7 +5,6 @@ use crate::{
     card::card,
     chapters, course, findings,
     measure::{self, How, YOURS},
-    pace::{BOOK, Pace, TRAINING},
     train::{RUNS, Train},
 };
 use anyhow::Result;
@@ -19,8 +18,6 @@ use lab::{
     serve::host_name,
 };
 use std::{
-    cell::RefCell,
-    collections::BTreeSet,
     io::{IsTerminal as _, stdout},
     path::{Path, PathBuf},
 };
@@ -62,14 +59,14 @@ impl Open {
     pub fn run(self, data: Option<&Path>) -> Result<()> {
         warn_if_unoptimised();
         let at = Opening::new(&self, data)?;
-        say(&at.timed("1/4 This machine"));
+        say("1/4 This machine");
         say(&format!("    {}", summary(&at.machine, &doctor::examine(data))));
         let server = at.first_book()?;
 
         at.measure()?;
         let run = at.train()?;
 
-        say(&at.timed("4/4 The book, with your numbers"));
+        say("4/4 The book, with your numbers");
         let (index, binder) = at.book()?;
         let server = match server {
             _ if self.no_serve => None,
@@ -106,7 +103,6 @@ struct Opening<'a> {
     chapters: Vec<Chapter>,
     machine: Machine,
     device: Device,
-    pace: RefCell<Pace>,
 }
 
 impl<'a> Opening<'a> {
@@ -114,13 +110,7 @@ impl<'a> Opening<'a> {
         let records = course::records()?;
         let (folder, chapters) = (records.join(YOURS), chapters::all());
         let (machine, device) = (Machine::detect(), Device::choose(None, training::gpus())?);
-        let pace = RefCell::new(Pace::of(Vec::new()));
-        let opening = Self { open, data, records, folder, chapters, machine, device, pace };
-        let parts: BTreeSet<&str> = opening.wanted()?.iter().map(|(c, _)| c.name).collect();
-        let first = opening.serves_early().then_some(BOOK);
-        let parts = parts.into_iter().chain(first).chain([TRAINING, BOOK]);
-        opening.pace.replace(Pace::of(parts.collect()));
-        Ok(opening)
+        Ok(Self { open, data, records, folder, chapters, machine, device })
     }
 
     /// What is to be measured before the training, which is an experiment of its own.
@@ -131,11 +121,6 @@ impl<'a> Opening<'a> {
             .collect();
         let measured = Records::load(&self.folder).ok().filter(|_| !self.open.again);
         Ok(unmeasured(others, measured.as_ref(), &self.machine))
-    }
-
-    /// `2/4 Measuring it (5 s so far, about 90 s to go)`.
-    fn timed(&self, what: &str) -> String {
-        format!("{what} ({})", self.pace.borrow().told())
     }
 
     /// Whether a terminal is there to read on while the machine is measured.
@@ -161,8 +146,7 @@ impl<'a> Opening<'a> {
     fn measure(&self) -> Result<()> {
         let Self { open, data, device, .. } = *self;
         let wanted = self.wanted()?;
-        let title = format!("2/4 Measuring it: {}", count(wanted.len()));
-        say(&self.timed(&title));
+        say(&format!("2/4 Measuring it: {}", count(wanted.len())));
         // What was measured before needs no waiting.
         for chapter in &self.chapters {
             if !wanted.iter().any(|(wanted, _)| wanted.name == chapter.name) && !trains(chapter) {
@@ -177,15 +161,10 @@ impl<'a> Opening<'a> {
             verbose: open.verbose,
         };
         measure::measure(&wanted, &how, &mut |progress, measured| {
-            if !measured.last {
-                return;
-            }
-            self.pace.borrow_mut().done(measured.chapter.name);
-            if trains(measured.chapter) {
-                return; // its finding comes with the training
+            if !measured.last || trains(measured.chapter) {
+                return; // the finding of a chapter that trains comes with the training
             }
             if let Some(finding) = self.finding(measured.chapter.name) {
-                let finding = self.timed(&finding);
                 // A line on standard output would break the bar.
                 if progress.width().is_some() { progress.println(&finding) } else { say(&finding) }
             }
@@ -206,9 +185,7 @@ impl<'a> Opening<'a> {
 
     /// Trains the digit classifier, keeps that as a record, and returns the run's folder.
     fn train(&self) -> Result<PathBuf> {
-        let what =
-            format!("3/4 Training a network to classify handwritten digits, on {}", self.device);
-        say(&self.timed(&what));
+        say(&format!("3/4 Training a network to classify handwritten digits, on {}", self.device));
         let outcome = Train::usual(!self.open.verbose).train(self.data.map(Path::to_owned))?;
         let experiments =
             self.chapters.iter().flat_map(|c| c.experiments.iter().map(move |e| (c, e)));
@@ -219,7 +196,6 @@ impl<'a> Opening<'a> {
             record::save(&self.folder, &self.machine, chapter.name, run)?;
             self.say_finding(chapter.name);
         }
-        self.pace.borrow_mut().done(TRAINING);
         Ok(outcome.run.unwrap_or_default())
     }
 
@@ -228,7 +204,6 @@ impl<'a> Opening<'a> {
         let mut binder = Binder::open(&course::root()?, chapters::all(), &self.records)?;
         binder.files.extend(models(Path::new(RUNS))?);
         let index = binder.build()?;
-        self.pace.borrow_mut().done(BOOK);
         Ok((index, binder))
     }
 
@@ -304,18 +279,6 @@ mod tests {
         let other = Machine { cpu: "another".into(), ..machine.clone() };
         assert_eq!(unmeasured(all(), Some(&records), &other).len(), all().len());
         assert_eq!(unmeasured(all(), None, &machine).len(), all().len());
-    }
-
-    #[test]
-    fn a_step_says_the_time_spent_and_the_time_to_go() {
-        let opening = Open { no_serve: true, again: true, ..Open::default() };
-        let opening = Opening::new(&opening, None).unwrap();
-        assert_eq!(opening.timed("1/4 It"), "1/4 It (0 s so far, about 60 s to go)");
-        for (chapter, _) in opening.wanted().unwrap() {
-            opening.pace.borrow_mut().done(chapter.name);
-        }
-        // All of a minute's measuring in no time.
-        assert!(opening.timed("3/4").ends_with(" s so far, a few seconds to go)"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The command `book`. That the book itself is whole and up to date is in `stale.rs`.
 
-use crate::{command, read, root, said, throughput};
+use crate::{command, read, root};
 use bookbinder::sources;
 use lab::testing::{ask, rest};
 use std::{
@@ -93,16 +93,6 @@ fn drawings_of_the_chapters_are_up_to_date() {
         arrows += direct.len();
     }
     assert_eq!(needs.matches("class=\"need\"").count(), arrows);
-}
-
-#[test]
-fn a_folder_that_is_no_book_is_left_alone() {
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("not-a-book");
-    fs::create_dir_all(&out).unwrap();
-    fs::write(out.join("thesis.txt"), "years of work").unwrap();
-    let ran = throughput(&["book", "build", "--out", out.to_str().unwrap()], root());
-    assert!(!ran.status.success() && said(&ran).contains("is not a book"));
-    assert!(out.join("thesis.txt").is_file());
 }
 
 #[test]

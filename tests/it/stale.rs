@@ -13,12 +13,12 @@
 //! | an exercise has its test and its page | [`exercises_are_in_order`]; that it fails, its solution passes and where the two differ is `check --verify` in `.ci/run` |
 //! | spelling | `tests/book/spell.mjs` in `.ci/run` |
 //!
-//! [`each_fault_is_noticed`] breaks a small course in each of these ways. What is exempt is listed with its reason in
-//! `tests/stale/`; an entry that is no longer needed fails, so that the lists only shrink.
+//! What the binder refuses, its own tests break one by one. What is exempt is listed with its reason in `tests/stale/`; an
+//! entry that is no longer needed fails, so that the lists only shrink.
 
 use crate::{done, read, root, said, throughput};
-use bookbinder::{Binder, Page, exercises, links, notebook, sources, typed};
-use lab::testing::{Tool, need, put};
+use bookbinder::{exercises, sources, typed};
+use lab::testing::{Tool, need};
 use std::{
     collections::BTreeSet,
     fs,
@@ -450,77 +450,20 @@ fn commands_in_the_text_are_understood() {
     assert!(count > 10);
 }
 
-/// A course of one page, and what is wrong with it; the page's sources are `used` and those of `text`.
-fn faults(text: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let put = |path: &str, text: &str| put(folder.path(), path, text);
-    let settings = "[book]\ntitle = \"A course\"\n[build]\nuse-default-preprocessors = false\n";
-    put("book/book.toml", settings);
-    put("book/src/SUMMARY.md", "[Home](README.md)\n\n- [One](01-one/README.md)\n");
-    put("book/src/README.md", "# Home\n\nA source[^used].\n");
-    put("book/src/glossary.md", "# Glossary\n\nRun\n: What a program does.\n");
-    let sources = "# Bibliography\n\n{{#bibliography}}\n\n[^used]: A paper.\n";
-    put("book/src/bibliography.md", sources);
-    put("chapters/01-one/Cargo.toml", "[package]\nname = \"one\"\n");
-    let long = "let a = 1;\n".repeat(26);
-    let wide = "x".repeat(81);
-    put(
-        "code.rs",
-        &format!(
-            "// ANCHOR: good\nlet a = 1;\n// ANCHOR_END: good\n// ANCHOR: long\n{long}// ANCHOR_END: long\n// ANCHOR: wide\n{wide}\n// ANCHOR_END: wide\n"
-        ),
-    );
-    let page = format!("# One\n\n```rust,cell\n1 + 1\n```\n\n{text}\n");
-    put("book/src/01-one/README.md", &page);
-    if text.contains("[^idle]: ") {
-        let idle = format!("{sources}\n[^idle]: Not cited.\n");
-        put("book/src/bibliography.md", &idle);
-    }
-    let binder =
-        Binder::open(folder.path(), Vec::new(), &folder.path().join("book/records")).unwrap();
-    let pages = match binder.pages() {
-        Ok(pages) => pages,
-        Err(error) => return format!("{error:#}"),
-    };
-    notebook::sync(folder.path(), &pages, false).unwrap();
-    let edited: Vec<Page> = pages
-        .into_iter()
-        .map(|page| Page { markdown: page.markdown.replace("STALE", "changed"), ..page })
-        .collect();
-    let notebooks = notebook::sync(folder.path(), &edited, true).unwrap();
-    let stale = notebooks.iter().filter(|(_, change)| *change != notebook::Change::Same);
-    let mut wrong: Vec<String> = stale.map(|(name, _)| format!("{name} is stale")).collect();
-    wrong.extend(typed::numbers(&page).iter().map(ToString::to_string));
-    wrong.extend(commands(&page).iter().filter_map(|command| no_command(command)));
-    put("out/index.html", &page);
-    wrong.extend(links::check(&folder.path().join("out")).unwrap());
-    wrong.join("\n")
-}
-
 #[test]
-fn each_fault_is_noticed() {
-    let sound = "A {{#term run}} of 13 ms, they write[^used].\n\n```rust\n{{#include ../../../code.rs:good}}\n```\n\n\
-        ```console\ncargo run -- doctor   # quick\n```\n\n<i id=\"here\"></i><a href=\"#here\">x</a>";
-    assert_eq!(faults(sound), "");
-    for (text, says) in [
-        ("```rust\n{{#include ../../../code.rs:gone}}\n```", "ANCHOR: gone"),
-        ("```rust\n{{#include ../../../code.rs:long}}\n```", "26 lines"),
-        ("```rust\n{{#include ../../../code.rs:wide}}\n```", "81 columns"),
-        ("{{#measure one.gone}}", "no experiment declares"),
-        ("{{#term gone}}", "no term `gone`"),
-        ("A claim[^gone].", "[^gone]"),
-        ("<!-- [^idle]: -->", "no page cites the sources idle"),
-        ("STALE", "01-one is stale"),
-        ("It takes 13 ms.", "13 ms"),
-        ("```console\ncargo run -- doctor --loudly\n```", "--loudly"),
-        ("```sh\n$ cargo run -- paint\npainted\n```", "paint"),
-        ("```sh\ncargo test -p paint\n```", "no package `paint`"),
-        ("```sh\ncargo build --features paint\n```", "--features paint"),
-        ("<a href=\"gone.html\">x</a>", "leads nowhere"),
-        ("<a href=\"#gone\">x</a>", "does not have"),
+fn what_is_no_command_is_seen() {
+    let page = "```console\ncargo run -- doctor   # quick\n```\n\n> ```sh\n> $ cargo run -- plan\n> planned\n> ```\n";
+    let all = commands(page);
+    assert_eq!(all, ["cargo run -- doctor", "cargo run -- plan"]);
+    assert!(all.iter().all(|command| no_command(command).is_none()));
+    for (command, says) in [
+        ("cargo run -- doctor --loudly", "--loudly"),
+        ("cargo run -- paint", "paint"),
+        ("cargo test -p paint", "no package `paint`"),
+        ("cargo build --features paint", "--features paint"),
     ] {
-        let found = faults(text);
-        assert!(found.contains(says), "{text}: {found}");
+        let why = no_command(command).unwrap_or_default();
+        assert!(why.contains(says), "{command}: {why}");
     }
 }
 

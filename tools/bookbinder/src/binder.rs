@@ -16,7 +16,7 @@ use crate::{
     page::{Entry, Flavour, Page, is_opener, of_chapter},
     paper,
     quote::{Fences, Quotes, default_machine},
-    site::{Repository, Site},
+    site::Site,
     sources, text, theme, warnings,
 };
 use anyhow::{Context, Result, bail};
@@ -47,7 +47,7 @@ pub struct Binder {
     /// The address that the book will have, if it will be published.
     pub site: Option<Site>,
     /// Where the course's source is kept, if it is known: every page links there.
-    pub repository: Option<Repository>,
+    pub repository: Option<String>,
     /// Whether the chapters' PDFs will be put into the book's folder `pdf`: their openers link to them.
     pub pdfs: bool,
     /// Where the records were read from, to read them again.
@@ -124,7 +124,7 @@ impl Binder {
                     config.set("output.html.site-url", site.path())?; // for the page of who is lost
                 }
                 if let Some(repository) = &self.repository {
-                    config.set("output.html.git-repository-url", repository.address())?;
+                    config.set("output.html.git-repository-url", repository)?;
                 }
                 config.set("output.html.search.chapter.records.enable", false)
             })?;
@@ -142,7 +142,7 @@ impl Binder {
             let title = source.config.book.title.as_deref().unwrap_or_default();
             found::describe(book, title, &found.descriptions, self.site.as_ref())?;
             if let Some(site) = &self.site {
-                site.put_into(book, &self.root, title, found.descriptions.keys())?;
+                site.put_into(book, found.descriptions.keys())?;
             }
             Ok(found)
         });
@@ -249,7 +249,7 @@ impl Binder {
             used: BTreeMap::new(),
             minutes: BTreeMap::new(),
             docs: self.docs.as_deref(),
-            repository: self.repository.as_ref().map(Repository::address),
+            repository: self.repository.as_deref(),
             pdfs: self.pdfs,
             flavour,
         };

@@ -7,7 +7,7 @@ use crate::{
     html,
     markdown::{Heading, sentences},
     page::{Flavour, as_index, of_chapter},
-    site::{FEED, Site},
+    site::Site,
     sources::{self, Glossary},
     text,
 };
@@ -61,7 +61,7 @@ fn short(text: &str) -> String {
 }
 
 /// Gives each page of the built book its own description in place of the book's, what a preview shows, and on a site its
-/// address and where the feed is.
+/// address.
 ///
 /// # Errors
 /// If a page can't be read or written, or has no description.
@@ -80,12 +80,8 @@ pub fn describe(book: &Path, title: &str, pages: &Descriptions, site: Option<&Si
 /// What a page on a site says of it.
 fn of_site(site: Option<&Site>, page: &Path) -> String {
     let Some(site) = site else { return String::new() };
-    let up = "../".repeat(page.components().count() - 1);
-    format!(
-        "\n        <meta property=\"og:url\" content=\"{}\">\n        \
-         <link rel=\"alternate\" type=\"application/atom+xml\" title=\"Changes\" href=\"{up}{FEED}\">",
-        html::attribute(&site.of(page))
-    )
+    let address = html::attribute(&site.of(page));
+    format!("\n        <meta property=\"og:url\" content=\"{address}\">")
 }
 
 /// The page with its own description, and the properties of the Open Graph protocol (<https://ogp.me>).
