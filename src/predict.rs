@@ -23,9 +23,9 @@ Examples:
   cargo run -- predict digit.png --json       the probabilities, for programs
   cargo run -- predict t10k-images-idx3-ubyte --index 7   an image of MNIST's files
 
-One digit in an image, of any size, dark on light or light on dark. It is scaled and centred as MNIST's images
-are; what can't be one digit is refused. An image of an IDX file goes in as it is, and so does one of 28×28
-pixels if the model learned from other files than MNIST's. On a terminal you see what the model sees.")]
+One digit in an image, of any size, dark on light or light on dark. It is made into the form of the images
+that the model learned from (MNIST's, if its file does not say); what can't be one digit is refused. An image
+of an IDX file goes in as it is. On a terminal you see what the model sees.")]
 pub struct Predict {
     /// A PNG or JPEG image, or an IDX file of images (plain or gzip)
     image: PathBuf,

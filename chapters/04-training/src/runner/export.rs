@@ -9,7 +9,7 @@ use crate::{
     config::Model,
     models::model::PIXELS,
     runner::{
-        form::{BOX, CENTRE, Form, SIDE},
+        form::SIDE,
         serve::{Classifier, Tested},
     },
 };
@@ -190,14 +190,12 @@ pub fn export(classifier: &Classifier, format: Format) -> Result<Export> {
         bytes.extend(stored);
         start = end + rows;
     }
-    let Form { source, framed } = classifier.form();
-    let turn = framed.then_some(0);
     let model = serde_json::json!({
         "model": kind.name(),
         "bits": format.bits(),
         "bytes": bytes.len(),
         "tested": classifier.tested(),
-        "form": { "source": source, "paper": 0, "ink": 1, "side": BOX, "centre": [CENTRE, CENTRE], "turn": turn },
+        "form": classifier.form(),
         "layers": layers,
         "weights": BASE64_STANDARD.encode(&bytes),
     });

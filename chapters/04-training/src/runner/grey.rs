@@ -17,12 +17,35 @@ pub struct Grey {
 }
 
 impl Grey {
+    /// Turned: 1 exchanges rows and columns, 2 then mirrors the columns, 4 the rows.
+    #[must_use]
+    pub fn turned(&self, turn: u8) -> Self {
+        let crossed = turn & 1 != 0;
+        let (width, height) =
+            if crossed { (self.height, self.width) } else { (self.width, self.height) };
+        let level = |at: usize| {
+            let (x, y) = (at % width, at / width);
+            let x = if turn & 2 == 0 { x } else { width - 1 - x };
+            let y = if turn & 4 == 0 { y } else { height - 1 - y };
+            self.levels[if crossed { x * self.width + y } else { y * self.width + x }]
+        };
+        Self { width, height, levels: (0..width * height).map(level).collect() }
+    }
+
     /// With squares of `by` pixels as one, their mean.
     #[must_use]
     pub fn shrunk(&self, by: usize) -> Self {
         let (width, height) = (self.width.div_ceil(by), self.height.div_ceil(by));
         let levels = averaged(self, (0..self.width, 0..self.height), (width, height));
         Self { width, height, levels }
+    }
+
+    /// These columns and rows of it.
+    #[must_use]
+    pub fn part(&self, columns: Range<usize>, rows: Range<usize>) -> Self {
+        let (width, height) = (columns.len(), rows.len());
+        let row = |y: usize| &self.levels[y * self.width..][columns.clone()];
+        Self { width, height, levels: rows.flat_map(|y| row(y).to_vec()).collect() }
     }
 
     /// The levels along its border.

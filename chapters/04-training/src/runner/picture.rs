@@ -1,24 +1,27 @@
 //! A reader's own image of a digit, made into what the model learned from.
 //!
-//! [`page::ink`] finds what is written on a page, and [`frame`] scales and centres it as MNIST's digits are. An image of an
-//! IDX file goes in as it is, as in training.
+//! MNIST's images were made from scans: ink bright on dark, the digit scaled into 20×20 pixels with its
+//! aspect kept, then placed in 28×28 so that its centre of mass is the centre of the image (`LeCun` et al.,
+//! *Gradient-based learning applied to document recognition*, 1998, section III.A). A model that has seen
+//! nothing else classifies other images badly, so each page goes the same way first: [`page::ink`] finds what is
+//! written on it, [`Form::frame`] scales and centres it. An image of an IDX file goes in as it is, as in training.
 
 use crate::{
     Error, Result,
     runner::{
-        form::{Form, SIDE, is_framed},
+        form::{Form, SIDE},
         page::{self, NO_INK},
     },
 };
 use flate2::read::MultiGzDecoder;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, metadata::Orientation};
 use lab::{data::idx, files::open_regular};
 use std::{
     io::{Cursor, Read},
     path::Path,
 };
 
-pub use crate::runner::{form::frame, grey::Grey};
+pub use crate::runner::grey::Grey;
 
 /// The largest image that is read, in pixels.
 const LARGEST: u64 = 64_000_000;
@@ -35,7 +38,7 @@ pub fn read(path: &Path, index: Option<usize>, form: &Form) -> Result<Vec<f32>> 
     let bytes = bytes(path).map_err(refuse)?;
     let pages = match (&bytes[..], index) {
         ([0, 0, 8, 1 | 3, ..], _) => {
-            return of_idx(&bytes, index.unwrap_or(0)).map_err(refuse);
+            return of_idx(&bytes, index.unwrap_or(0), form).map_err(refuse);
         }
         (_, Some(_)) => return Err(refuse("--index is for IDX files, and this is none".into())),
         (_, None) => of_image(&bytes).map_err(refuse)?,
@@ -52,18 +55,24 @@ pub fn read(path: &Path, index: Option<usize>, form: &Form) -> Result<Vec<f32>> 
 
 /// A page with one digit as an image of this form; one that has it already stays as it is.
 fn digit(page: &Grey, form: &Form) -> Result<Vec<f32>, String> {
-    let same_size = (page.height, page.width) == (SIDE, SIDE);
-    if is_framed(page) || !form.framed && same_size {
+    let same_size = (page.height, page.width) == (form.rows, form.cols);
+    if form.has(page) || form.turn.is_none() && same_size {
         return Ok(page.levels.clone());
     }
-    if !form.framed {
+    if form.turn.is_none() {
         return Err(format!(
-            "this model learned from images that may not be digits as people write them ({}); \
+            "this model learned from images that are not digits as people write them ({}); \
              give it one of {SIDE}×{SIDE} pixels like those",
             form.source
         ));
     }
-    frame(&page::ink(page)?).ok_or_else(|| NO_INK.to_owned())
+    form.frame(&page::ink(page)?).ok_or_else(|| NO_INK.to_owned())
+}
+
+/// Ink as MNIST frames it: the longer side of its box is 20 pixels, and its
+/// centre of mass is in the middle of 28×28. `None` if there is no ink.
+pub fn frame(ink: &Grey) -> Option<Vec<f32>> {
+    Form::default().frame(ink)
 }
 
 /// The file's bytes, unpacked if they are packed.
@@ -85,12 +94,13 @@ fn bytes(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// Image `index` of an IDX file, as it is.
-fn of_idx(bytes: &[u8], index: usize) -> Result<Vec<f32>, String> {
+fn of_idx(bytes: &[u8], index: usize, form: &Form) -> Result<Vec<f32>, String> {
     let (header, data) = idx::images(bytes).map_err(|fault| format!("it {fault}"))?;
     let (rows, cols) = (header.rows, header.cols);
-    if (rows, cols) != (SIDE, SIDE) {
+    if (rows, cols) != (form.rows, form.cols) {
         return Err(format!(
-            "its images have {rows}×{cols} pixels, and the model learned from {SIDE}×{SIDE}"
+            "its images have {rows}×{cols} pixels, and the model learned from {}×{}",
+            form.rows, form.cols
         ));
     }
     let last = header.count - 1;
@@ -130,7 +140,10 @@ fn of_image(bytes: &[u8]) -> Result<Vec<Grey>, String> {
         ));
     }
     // A telephone stores how it was held next to the pixels.
-    let turned = decoder.orientation().map_err(|e| broken(e.to_string()))?;
+    let turned = match turned(bytes) {
+        Some(turned) => turned,
+        None => decoder.orientation().map_err(|e| broken(e.to_string()))?,
+    };
     let mut picture = DynamicImage::from_decoder(decoder).map_err(|e| broken(e.to_string()))?;
     picture.apply_orientation(turned);
     let picture = picture.into_luma_alpha8();
@@ -147,6 +160,33 @@ fn of_image(bytes: &[u8]) -> Result<Vec<Grey>, String> {
     };
     let transparent = picture.pixels().any(|pixel| pixel.0[1] < 255);
     Ok(if transparent { vec![on(1.0), on(0.0)] } else { vec![on(1.0)] })
+}
+
+/// How a PNG is to be turned, if its EXIF part says so: the decoder looks for that in a JPEG alone.
+fn turned(bytes: &[u8]) -> Option<Orientation> {
+    let mut rest = bytes.strip_prefix(b"\x89PNG\r\n\x1a\n")?;
+    let exif = loop {
+        let length = u32::from_be_bytes(*rest.first_chunk()?) as usize;
+        if rest.get(4..8)? == b"eXIf" {
+            break rest.get(8..8 + length)?;
+        }
+        rest = rest.get(12 + length..)?; // a length, a name, the data, a check sum
+    };
+    // A TIFF header, whose first two letters say in which order bytes are; then a list of entries.
+    let number = |at: usize, bytes: usize| {
+        let part = exif.get(at..at + bytes)?;
+        let add = |sum: usize, byte: &u8| (sum << 8) | usize::from(*byte);
+        let big = match exif.get(..2)? {
+            b"MM" => true,
+            b"II" => false,
+            _ => return None,
+        };
+        Some(if big { part.iter().fold(0, add) } else { part.iter().rev().fold(0, add) })
+    };
+    let list = number(4, 4)?;
+    let mut entries = (0..number(list, 2)?).map(|entry| list + 2 + 12 * entry);
+    let orientation = entries.find(|entry| number(*entry, 2) == Some(0x112))?;
+    Orientation::from_exif(number(orientation + 8, 2)?.try_into().ok()?)
 }
 
 /// Whether a JPEG's end is there: the decoder fills up with grey what is missing.

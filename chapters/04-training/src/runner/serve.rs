@@ -207,7 +207,7 @@ impl Classifier {
         let tested = says(TESTED).and_then(|text| serde_json::from_str(text).ok());
         let form = match says(FORM).map(|text| serde_json::from_str::<Form>(text)) {
             None => Form::default(),
-            Some(Ok(form)) => form,
+            Some(Ok(form)) if form.is_sound() => form,
             Some(_) => {
                 return Err(refuse(format!(
                     "what it says of its training images (`{FORM}`) can't be; train the model again"

@@ -149,7 +149,7 @@ pub fn train_stepper<D: Engine>(
         loss_scale: run.at.loss_scale,
     };
     if let Some(kept) = &keeper.kept {
-        finish(kept.folder.path(), &outcome, &data.test)?;
+        finish(kept.folder.path(), &outcome, &learned_from, &data.test)?;
     }
     keeper.watcher.end(&outcome);
     Ok(outcome)
@@ -212,11 +212,11 @@ fn derive<D: Engine>(kept: &mut Kept, run: &Trainer<D>) -> Result<()> {
 }
 
 /// Writes the weights, with what the training images look like and how the weights do on test images in fewer bits.
-fn finish(folder: &Path, outcome: &Outcome, test: &Split) -> Result<()> {
+fn finish(folder: &Path, outcome: &Outcome, train: &Split, test: &Split) -> Result<()> {
     let trained = Classifier::from_weights(outcome.model, &outcome.weights)?;
     // One who has stopped a run does not wait for it.
     let tested = if outcome.stopped.is_some() { None } else { export::tested(&trained, test)? };
-    let form = Form::of(&outcome.source);
+    let form = Form::of(train, &outcome.source);
     trained.with_tested(tested).with_form(form).save(&folder.join(MODEL))
 }
 

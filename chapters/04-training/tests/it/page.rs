@@ -6,6 +6,7 @@ use training::{
     Classifier, Model,
     export::{Format, export},
     picture::{Grey, frame},
+    runner::form::Form,
 };
 
 const PIXELS: usize = 784;
@@ -69,6 +70,19 @@ fn the_page_frames_ink_as_the_crate_does() {
     let wanted: Vec<Vec<f32>> = pages.iter().map(framed).collect();
     assert!(wanted.iter().all(|image| image.iter().any(|level| *level > 0.9)));
     agrees(program, &pages, &wanted, 1e-4);
+    // A model's own form: dark on light, larger, and turned in each way; the page is no square.
+    for turn in 0..8 {
+        let centre = [13.2, 15.3]; // no halves to be rounded one way or the other
+        let form =
+            Form { paper: 0.9, ink: 0.1, side: 24, centre, turn: Some(turn), ..Form::default() };
+        let ink: Vec<f32> = (0..40 * 30).map(|at| f32::from(u8::from(at % 7 < at / 160))).collect();
+        let program =
+            "({ ink, form }) => Array.from(page.frame(Float32Array.from(ink), 40, 30, form))";
+        let input = serde_json::json!({ "ink": ink, "form": form });
+        let wanted = form.frame(&Grey { width: 40, height: 30, levels: ink }).unwrap();
+        agrees(program, &input, &wanted, 1e-4);
+        assert!(wanted.iter().any(|level| *level < 0.2) && (wanted[0] - 0.9).abs() < 1e-6);
+    }
     let program = "() => page.frame(new Float32Array(280 * 280), 280, 280)";
     agrees(program, &(), &(), 0.0);
 }
