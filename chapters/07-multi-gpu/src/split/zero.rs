@@ -219,7 +219,8 @@ impl Shard {
         let mut cx = Recorder::new(ALONE, form);
         for (at, bucket) in self.buckets.iter().enumerate() {
             let first = bucket.start + self.part(at).start;
-            update(&mut cx, rule, first, Place::UPDATED.map(|place| self.own(place, at)));
+            let own = Place::UPDATED.map(|place| self.own(place, at));
+            update(&mut cx, rule, first, own);
             if !self.is_cut(Place::Params) {
                 let all = Tensor::new(Place::Params, bucket.start, 1, bucket.len());
                 cx.collective(What::Gather, DATA, None, Some(all));
