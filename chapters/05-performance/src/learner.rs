@@ -15,7 +15,7 @@ use crate::engine::{
 use backprop::softmax::best;
 use cpu_gpu::gpu;
 use dfdx::prelude::*;
-use engine_gpu::Gpu;
+use engine_gpu::{Gpu, cast};
 use lab::Device;
 use matmul::parallel;
 use std::{
@@ -132,11 +132,11 @@ pub fn bytes(settings: &Settings, images: usize) -> u64 {
 
 /// What the engine takes on the CPU for a step by the settings, and for the predictions between steps.
 pub fn needs(settings: &Settings, images: usize) -> Needs {
-    needs_on(settings, images, Form::CPU, threads())
+    Needs::of(&of(settings), &passes(settings, images), Form::CPU, threads())
 }
 
-/// The same on a device with so many threads.
-fn needs_on(settings: &Settings, images: usize, form: Form, threads: usize) -> Needs {
+/// The passes of a step by the settings, and of predictions.
+fn passes(settings: &Settings, images: usize) -> Vec<Pass> {
     let numbers = match settings.precision {
         Precision::F32 => Numbers::F32,
         Precision::Bf16 => Numbers::Bf16,
@@ -148,7 +148,7 @@ fn needs_on(settings: &Settings, images: usize, form: Form, threads: usize) -> N
     passes.dedup(); // all pieces but the first and the last are alike
     let rows = TEST_BATCH.min(most);
     passes.push(Pass { rows, training: false, numbers: Numbers::F32, adds: false });
-    Needs::of(&of(settings), &passes, form, threads)
+    passes
 }
 
 /// The settings' model.
@@ -193,7 +193,7 @@ const DATA: u64 = 60_000 * 4 * PIXELS as u64;
 
 /// Refuses a step that needs more memory than a device has, and says which would fit.
 fn fits(device: &Gpu, settings: &Settings) -> Result<()> {
-    let bytes = |rows: usize| DATA + needs_on(settings, rows, device.form(), 1).total();
+    let bytes = |rows: usize| DATA + cast::bytes(&of(settings), &passes(settings, rows));
     device.fits(settings.batch, "images", bytes).map_err(|why| Error::Config(why.to_string()))
 }
 

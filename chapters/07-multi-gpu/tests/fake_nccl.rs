@@ -3,7 +3,15 @@
 //! compiler, the tests are skipped.
 #![cfg(target_os = "linux")]
 
+use cpu_gpu::gpu;
 use cudarc::driver::sys;
+use engine::{
+    backend::Backend as _,
+    program::What,
+    record::Recorder,
+    rule::ALONE,
+    tensor::{Place, Tensor},
+};
 use lab::Device;
 use multi_gpu::{
     Communicator, Error, PointToPoint, Rank,
@@ -16,9 +24,14 @@ use multi_gpu::{
         run::{engine, train_learner},
         show::twenty_steps,
     },
+    split::{
+        group::{ALL, DATA},
+        ranks::Peers,
+    },
     threads,
 };
 use performance::learner::of;
+use performance::gpu::{Gpu, backend::FORM};
 use stand_ins::count;
 use std::{
     path::PathBuf,
@@ -170,6 +183,46 @@ fn inner_event() {
     assert!(row[0].is_nan(), "it does not wait");
     comm.in_place().unwrap().wait().unwrap();
     assert_eq!(row.to_vec(), [1.5; 5]);
+}
+
+#[test]
+fn a_program_sums_where_its_numbers_lie() {
+    run("inner_program", 2, &[]);
+}
+
+/// A whole sum of a tensor that becomes another one, and two buckets that begin before the first ends.
+#[test]
+#[ignore = "runs in programs of its own"]
+fn inner_program() {
+    let Some((me, size)) = inside() else { return };
+    let gpu = gpu::open("cuda").unwrap();
+    let groups = [(); 3].map(|()| (0..size).map(Rank).collect());
+    let peers = Peers { comm: Arc::new(Mutex::new(join(me, size))), groups, thread: None };
+    let mut device = Gpu::new(&*gpu).with_ranks(peers);
+    let of = |place, start, len| Tensor::new(place, start, 1, len);
+    let [x, y, all] = [(Place::Input, 3), (Place::Kept, 3), (Place::Gradient, 7)]
+        .map(|(place, len)| of(place, 0, len));
+    let buckets = [of(Place::Gradient, 4, 3), of(Place::Gradient, 0, 4)];
+    let mut cx = Recorder::new(ALONE, FORM);
+    cx.collective(What::Sum, ALL, Some(x), Some(y));
+    buckets.map(|bucket| cx.collective(What::Begin, DATA, Some(bucket), None));
+    buckets.map(|bucket| cx.collective(What::End, DATA, None, Some(bucket)));
+    [x, y, all].map(|tensor| device.allocate(tensor.place, tensor.words()));
+    let loaded = device.load(cx.finish());
+    for number in [1.0, 10.0] {
+        let mine = number * (me.0 as f32 + 1.0);
+        device.write(x, &[mine; 3]);
+        device.write(all, &[0, 1, 2, 3, 4, 5, 6].map(|at| mine * at as f32));
+        device.run(&loaded);
+        device.check().unwrap();
+        let sum = 3.0 * number;
+        assert_eq!(*device.read(x), [mine; 3]);
+        assert_eq!(*device.read(y), [sum; 3]);
+        assert_eq!(*device.read(all), [0, 1, 2, 3, 4, 5, 6].map(|at| sum * at as f32));
+    }
+    assert_eq!(count("libnccl.so.2", "fake_scaled_sums\0"), 2 * 3);
+    drop((loaded, device, gpu));
+    assert_eq!(count("libcuda.so", "fake_left\0"), 0, "not everything was given back");
 }
 
 #[test]
