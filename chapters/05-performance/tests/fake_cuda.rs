@@ -124,7 +124,7 @@ fn inner_program() {
         copy(&mut cx, x, y);
         cx.collective(What::Sum, 0, None, Some(y));
         copy(&mut cx, y, z);
-        [x, y, z].map(|tensor| device.allocate(tensor.place, tensor.start + 3));
+        [x, y, z].iter().for_each(|tensor| device.allocate(tensor.place, tensor.start + 3));
         let loaded = device.load(cx.finish());
         let before = left();
         for (number, words) in [(1.0, 3), (2.0, 3), (3.0, 300), (4.0, 300)] {

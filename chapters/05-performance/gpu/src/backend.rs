@@ -7,7 +7,11 @@ use crate::{
 };
 use cpu_gpu::{
     Error, Result,
-    gpu::{self, Arg, Buffer, Element as _, Fetching, Kernel, cuda::sentence, read_all, write_all},
+    gpu::{
+        self, Arg, Buffer, Element as _, Fetching, Kernel,
+        cuda::{Cuda, sentence},
+        read_all, write_all,
+    },
 };
 use cudarc::driver::result::mem_get_info;
 use engine::{
@@ -24,6 +28,8 @@ use std::{borrow::Cow, cell::RefCell, collections::HashMap, iter::successors, op
 
 /// What suits a GPU: more parts of rows than the CPU's, for more multiprocessors.
 pub const FORM: Form = Form { blocks: 64, cached: false, unused: true };
+
+const ALONE: &str = "this device has no other ranks to speak to";
 
 /// A device of chapter 2 with the engine's buffers.
 ///
@@ -105,6 +111,17 @@ impl<'g> Gpu<'g> {
     /// The first thing that failed.
     pub fn check(&self) -> Result<()> {
         self.failed().map_or(Ok(()), |why| Err(Error::message(why)))
+    }
+
+    /// [`Gpu::check`] with the failure as it was: the device's own, or another rank's.
+    ///
+    /// # Errors
+    /// What failed; from the second time on, its sentence.
+    pub fn told(&mut self) -> Result<(), Failed> {
+        let failed = self.failed.get_mut();
+        let Some(why) = failed.take() else { return Ok(()) };
+        *failed = Some(why.to_string().into());
+        Err(why)
     }
 
     /// Bytes of the device's memory that nobody has: CUDA tells; of OpenCL's devices all of it is hoped for.
@@ -254,31 +271,37 @@ impl<'g> Gpu<'g> {
     }
 
     // ANCHOR: meet
-    /// What other ranks do with this one: where the numbers lie, if they can; else
-    /// they go to the host and come back.
+    /// What other ranks do with this one: where the numbers lie, if they can;
+    /// else the numbers go to the host and come back.
     fn meet(&self, loaded: &Loaded, meeting: &Meeting) -> Result<(), Failed> {
-        let (Meeting { given, result, .. }, (what, group)) = (*meeting, meeting.what);
+        let Meeting { what: (what, group), given, result, .. } = *meeting;
         let mut ranks = self.ranks.borrow_mut();
-        let ranks = ranks.as_mut().ok_or("this device has no other ranks to speak to")?;
-        if let (Some(cuda), Some((home, start, words))) = (self.device.as_cuda(), result.or(given)) {
-            let at = cuda.address(self.buffer(loaded, home)?)? + 4 * u64::from(start);
+        let ranks = ranks.as_mut().ok_or(ALONE)?;
+        if let Some((cuda, at)) = self.device.as_cuda().zip(result.or(given)) {
+            let numbers = (self.address(cuda, loaded, at)?, at.2);
             let mark = self.device.mark()?;
-            // SAFETY: the numbers are computed before the mark; a program uses them
-            // again behind the meeting, or behind the end of what begins.
-            let met = unsafe { ranks.meet_in_place(what, group, (at, words), cuda.event(&mark)?) };
+            let event = cuda.event(&mark)?;
+            // SAFETY: the numbers are computed before the mark; a program uses
+            // them again behind the meeting, or behind the end of what begins.
+            let met = unsafe { ranks.meet_in_place(what, group, numbers, event) };
             if met?.is_some() {
                 return Ok(());
             }
         }
-        let words = |range: Option<Range>| range.map_or(Ok(vec![]), |at| self.words(loaded, at));
-        let (given, mut numbers) = (words(given)?, words(result)?);
+        let given = self.words(loaded, given)?; // waits for the kernels before
+        let mut numbers = self.words(loaded, result)?;
         ranks.meet(what, group, &given, &mut numbers)?;
-        Ok(result.map_or(Ok(()), |to| self.put(loaded, to, &numbers))?)
+        Ok(self.put(loaded, result, &numbers)?)
     }
     // ANCHOR_END: meet
 
+    fn address(&self, cuda: &Cuda, loaded: &Loaded, (home, start, _): Range) -> Result<u64> {
+        Ok(cuda.address(self.buffer(loaded, home)?)? + 4 * u64::from(start))
+    }
+
     /// The numbers of a range, when all that was started is done.
-    fn words(&self, loaded: &Loaded, (mut home, start, words): Range) -> Result<Vec<f32>> {
+    fn words(&self, loaded: &Loaded, range: Option<Range>) -> Result<Vec<f32>> {
+        let Some((mut home, start, words)) = range else { return Ok(vec![]) };
         if start > 0 {
             self.copy(loaded, (home, start), (Home::Exchange, 0), words)?;
             home = Home::Exchange;
@@ -286,7 +309,8 @@ impl<'g> Gpu<'g> {
         read_all(self.device, self.buffer(loaded, home)?, words)
     }
 
-    fn put(&self, loaded: &Loaded, (home, start, words): Range, values: &[f32]) -> Result<()> {
+    fn put(&self, loaded: &Loaded, range: Option<Range>, values: &[f32]) -> Result<()> {
+        let Some((home, start, words)) = range else { return Ok(()) };
         if start == 0 {
             return write_all(self.device, self.buffer(loaded, home)?, values);
         }
@@ -294,7 +318,13 @@ impl<'g> Gpu<'g> {
         self.copy(loaded, (Home::Exchange, 0), (home, start), words)
     }
 
-    fn copy(&self, loaded: &Loaded, from: (Home, u32), to: (Home, u32), words: usize) -> Result<()> {
+    fn copy(
+        &self,
+        loaded: &Loaded,
+        from: (Home, u32),
+        to: (Home, u32),
+        words: usize,
+    ) -> Result<()> {
         let Launch { source, entry, macros, grid, block, .. } = ranks::copy(words);
         let kernel = self.kernels.get(self.device, (source, entry, &macros))?;
         let (a, b) = (self.buffer(loaded, from.0)?, self.buffer(loaded, to.0)?);

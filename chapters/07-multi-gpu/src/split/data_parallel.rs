@@ -60,6 +60,9 @@ pub fn loss(cx: &mut Recorder, sums: &[Tensor]) -> Tensor {
 
 /// Sums begin with zeros.
 pub(super) fn zero(cx: &mut Recorder, to: Tensor) {
-    cx.rows("zero", 1, [], [to.by_rows()], |_, [], [to]| to.fill(0.0))
-        .launches(Launch::each(RANKS, "zero", to.words()));
+    cx.rows("zero", 1, [], [to.by_rows()], |_, [], [to]| to.fill(0.0)).launches(Launch::each(
+        RANKS,
+        "zero",
+        to.words(),
+    ));
 }

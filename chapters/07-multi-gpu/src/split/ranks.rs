@@ -69,7 +69,7 @@ impl<C: Communicator + ?Sized> Ranks for Peers<C> {
         let Some(gpus) = comm.in_place().filter(|_| all) else { return Ok(None) };
         if matches!(what, What::Sum | What::Begin) {
             // SAFETY: as the caller promises.
-            unsafe { gpus.begin_sum(&[numbers], 1.0, Some(event)) }?;
+            unsafe { gpus.begin_sum(numbers, Some(event)) }?;
         }
         match what {
             What::Sum | What::End => gpus.wait()?,
