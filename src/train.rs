@@ -20,6 +20,7 @@ use multi_gpu::{
     replicas::{
         launch,
         member::{Launcher, alone},
+        run::device_of,
     },
 };
 use std::{
@@ -269,8 +270,9 @@ impl Train {
     /// [`Train::run`], for a caller that wants to know what came of it.
     pub fn train(self, data: Option<PathBuf>) -> Result<Outcome> {
         // A process for each GPU: a rank that ends takes no other with it, and NCCL opens their memory to each other.
-        let gpu = || Device::choose(self.device.as_deref(), training::gpus());
-        let apart = self.processes || self.replicas.is_some() && gpu()? != Device::Cpu;
+        let place =
+            || Ok::<_, anyhow::Error>(self.clone().config(data.clone(), Path::new(RUNS))?.device);
+        let apart = self.processes || self.replicas.is_some() && place()? != Device::Cpu;
         let launcher = Launcher::choose(text_of, self.replicas, apart)?;
         // Before anything asks for threads, and so starts as many as Rayon likes.
         limits::start_threads(launcher.as_ref().and_then(Launcher::threads))?;
@@ -341,9 +343,10 @@ impl Train {
     }
 
     /// Where the settings' engine computes: chapter 5's on any of chapter 2's devices, except for what only a CPU can do so far.
+    /// Each replica has a GPU of its own, and `auto` takes none where that can't be.
     fn place(&self, settings: &Settings) -> Result<Device> {
         let asked = self.device.as_deref();
-        if settings.engine == EngineKind::Dfdx || self.replicas.is_some() {
+        if settings.engine == EngineKind::Dfdx {
             return Ok(Device::choose(asked, training::gpus())?);
         }
         let auto = asked.is_none_or(|name| name.is_empty() || name == "auto");
@@ -352,7 +355,17 @@ impl Train {
         }
         let there = cpu_gpu::gpu::devices().found;
         let names: Vec<&str> = there.iter().map(|about| about.id.as_str()).collect();
-        Ok(Device::among(asked, &names)?)
+        let first = Device::among(asked, &names)?;
+        let replicas = self.replicas.unwrap_or(1);
+        let all = (0..replicas).map(|replica| device_of(first, replica));
+        match all.filter(|own| *own != Device::Cpu).find(|own| !names.contains(&&*own.id())) {
+            None => Ok(first),
+            Some(_) if auto => Ok(Device::Cpu),
+            Some(own) => bail!(
+                "{replicas} replicas take a GPU each, from {first} on, and this machine has no {own}; take fewer --replicas, or \
+                 --device cpu"
+            ),
+        }
     }
 
     /// The run that these options ask for; a new one without `--run` has no folder yet.

@@ -38,7 +38,7 @@ steps() {
     local products="$two/kernels $two/src/tensor_cores $two/src/ladder.rs $two/src/gpu"
     local dfdx="$four/src/learning $four/src/models"
     local engine="$two/kernels/portable.h $five/engine/src $five/engine/kernels $five/gpu/src $five/src/learner.rs $dfdx"
-    local gpt="$nine/kernels $nine/src/gpu.rs $nine/src/layers $nine/src/transformer.rs"
+    local gpt="$nine/kernels $nine/src/gpu.rs $nine/src/attention $nine/src/layers $nine/src/train $nine/src/transformer.rs"
 
     step machine 5 - bash -c 'nvidia-smi -q || echo "skipped: no nvidia-smi"'
     step starts 5 - bash -c starts

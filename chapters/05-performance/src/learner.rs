@@ -15,7 +15,7 @@ use crate::engine::{
 use backprop::softmax::best;
 use cpu_gpu::gpu;
 use dfdx::prelude::*;
-use engine_gpu::Gpu;
+use engine_gpu::{Gpu, cast};
 use lab::Device;
 use matmul::parallel;
 use std::{
@@ -88,7 +88,10 @@ impl Trains for Gpu<'_> {
     }
 
     fn sound(&mut self) -> Result<()> {
-        self.check().map_err(|why| Error::Device(why.to_string()))
+        self.told().map_err(|why| match why.downcast::<cpu_gpu::Error>() {
+            Ok(own) => Error::Device(own.to_string()),
+            Err(others) => Error::Team(others),
+        })
     }
 }
 
@@ -132,11 +135,11 @@ pub fn bytes(settings: &Settings, images: usize) -> u64 {
 
 /// What the engine takes on the CPU for a step by the settings, and for the predictions between steps.
 pub fn needs(settings: &Settings, images: usize) -> Needs {
-    needs_on(settings, images, Form::CPU, threads())
+    Needs::of(&of(settings), &passes(settings, images), Form::CPU, threads())
 }
 
-/// The same on a device with so many threads.
-fn needs_on(settings: &Settings, images: usize, form: Form, threads: usize) -> Needs {
+/// The passes of a step by the settings, and of predictions.
+fn passes(settings: &Settings, images: usize) -> Vec<Pass> {
     let numbers = match settings.precision {
         Precision::F32 => Numbers::F32,
         Precision::Bf16 => Numbers::Bf16,
@@ -148,7 +151,7 @@ fn needs_on(settings: &Settings, images: usize, form: Form, threads: usize) -> N
     passes.dedup(); // all pieces but the first and the last are alike
     let rows = TEST_BATCH.min(most);
     passes.push(Pass { rows, training: false, numbers: Numbers::F32, adds: false });
-    Needs::of(&of(settings), &passes, form, threads)
+    passes
 }
 
 /// The settings' model.
@@ -175,26 +178,30 @@ pub fn by_engine(dev: &Cpu, settings: &Settings) -> Result<Box<dyn Learner<Devic
 /// What the settings' engine makes on a device of chapter 2.
 ///
 /// # Errors
-/// [`Error::Device`] if it is not there or does not start; [`Error::Config`] if a step needs more memory than it has.
+/// As [`open`].
 pub fn on_device(
     dev: &Cpu,
     settings: &Settings,
     device: Device,
 ) -> Result<Box<dyn Learner<Device = Cpu>>> {
-    let gpu = gpu::open(&device.id()).map_err(|why| Error::Device(why.to_string()))?;
-    // A run has one device, and takes it to the end of the program.
-    let device = Gpu::new(&*Box::leak(gpu));
-    fits(&device, settings)?;
-    Ok(Box::new(Engine::on(device, dev, settings)?))
+    Ok(Box::new(Engine::on(open(device, settings, settings.batch)?, dev, settings)?))
 }
 
 /// Bytes of chapter 4's data set, which a device keeps beside all else.
 const DATA: u64 = 60_000 * 4 * PIXELS as u64;
 
-/// Refuses a step that needs more memory than a device has, and says which would fit.
-fn fits(device: &Gpu, settings: &Settings) -> Result<()> {
-    let bytes = |rows: usize| DATA + needs_on(settings, rows, device.form(), 1).total();
-    device.fits(settings.batch, "images", bytes).map_err(|why| Error::Config(why.to_string()))
+/// A device of chapter 2, for steps of so many images.
+///
+/// # Errors
+/// [`Error::Device`] if it is not there or does not start; [`Error::Config`] if a step needs more memory than it has: it says
+/// which would fit.
+pub fn open(device: Device, settings: &Settings, images: usize) -> Result<Gpu<'static>> {
+    let gpu = gpu::open(&device.id()).map_err(|why| Error::Device(why.to_string()))?;
+    // A run has one device, and takes it to the end of the program.
+    let device = Gpu::new(&*Box::leak(gpu));
+    let bytes = |rows: usize| DATA + cast::bytes(&of(settings), &passes(settings, rows));
+    let fits = device.fits(images, "images", bytes);
+    fits.map_err(|why| Error::Config(why.to_string())).map(|()| device)
 }
 
 /// What a product reads while chapter 4's [`autocast`](mod@training::autocast) is around a step, and the factor.

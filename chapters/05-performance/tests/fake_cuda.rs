@@ -6,7 +6,15 @@
 #![cfg(target_os = "linux")]
 
 use cpu_gpu::gpu::{self, Arg, Gpu, Kernel, Launch, read_all, write_all};
-use performance::gpu::graph::Graph;
+use engine::{
+    backend::Backend as _,
+    program::What,
+    ranks::{self, Failed, Ranks},
+    record::Recorder,
+    rule::ALONE,
+    tensor::{Place, Tensor},
+};
+use performance::gpu::{Gpu as Device, backend::FORM, graph::Graph};
 use stand_ins::{count, inside};
 
 #[path = "../../02-cpu-gpu/tests/fake_cuda/stand_ins.rs"] // for tests alone, so in no library
@@ -76,6 +84,59 @@ fn inner_graph() {
     graph.replay().unwrap(); // dropped while it runs
     drop(graph);
     drop((kernel, x, y));
+    drop(gpu);
+    assert_eq!(left(), 0, "not everything was given back");
+}
+
+/// Two ranks with the same numbers.
+struct Alike;
+
+impl Ranks for Alike {
+    fn meet(&mut self, _: What, _: usize, _: &[f32], numbers: &mut [f32]) -> Result<(), Failed> {
+        numbers.iter_mut().for_each(|number| *number *= 2.0);
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_between_two_meetings_of_ranks_is_one_graph() {
+    run("inner_program");
+}
+
+#[test]
+#[ignore = "runs in a program of its own"]
+fn inner_program() {
+    if !inside() {
+        return;
+    }
+    let gpu = gpu::open("cuda").unwrap();
+    for graphs in [true, false] {
+        let mut device = Device::new(&*gpu).with_ranks(Alike);
+        device.graphs = graphs;
+        let places = [(Place::Input, 0), (Place::Gradient, 64), (Place::Params, 0)];
+        let [x, y, z] = places.map(|(place, start)| Tensor::new(place, start, 1, 3));
+        let mut cx = Recorder::new(ALONE, FORM);
+        let copy = |cx: &mut Recorder, from: Tensor, to: Tensor| {
+            let (reads, writes) = ([from.whole()], [to.by_rows()]);
+            cx.rows("copy", 1, reads, writes, |_, [from], [to]| to.copy_from_slice(from))
+                .launches(ranks::copy(3));
+        };
+        copy(&mut cx, x, y);
+        cx.collective(What::Sum, 0, None, Some(y));
+        copy(&mut cx, y, z);
+        [x, y, z].iter().for_each(|tensor| device.allocate(tensor.place, tensor.start + 3));
+        let loaded = device.load(cx.finish());
+        let before = left();
+        for (number, words) in [(1.0, 3), (2.0, 3), (3.0, 300), (4.0, 300)] {
+            device.allocate(Place::Input, words); // a larger one lies elsewhere
+            device.write(x, &[number; 3]);
+            device.run(&loaded);
+            assert_eq!(*device.read(z), [2.0 * number; 3]);
+            device.check().unwrap();
+        }
+        // Two graphs with what is made of each, and the kernel that copies a part of a buffer.
+        assert_eq!(left() - before, if graphs { 4 } else { 0 } + 1);
+    }
     drop(gpu);
     assert_eq!(left(), 0, "not everything was given back");
 }

@@ -15,17 +15,16 @@ pub type Shared = Arc<Mutex<dyn Communicator>>;
 
 /// What an engine between GPUs does with numbers that stay on them.
 pub trait InPlace {
-    /// Begins to sum numbers over all ranks where they lie on this rank's GPU, those of each rank times a factor of its own,
-    /// when the GPU has come to an event of CUDA; without one they are computed already.
+    /// Begins to sum numbers over all ranks where they lie on this rank's GPU, when the GPU has come to an event of CUDA; without
+    /// one they are computed already.
     ///
     /// # Safety
-    /// At each place there are so many numbers on this rank's GPU, which nothing else uses from the event until
+    /// At the place there are so many numbers on this rank's GPU, which nothing else uses from the event until
     /// [`InPlace::wait`] has returned. The event lives.
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`].
-    unsafe fn begin_sum(&mut self, places: &[Place], factor: f32, after: Option<u64>)
-    -> Result<()>;
+    unsafe fn begin_sum(&mut self, place: Place, after: Option<u64>) -> Result<()>;
 
     /// Waits until all sums that were begun have ended.
     ///

@@ -8,12 +8,11 @@ use crate::{
 };
 use cpu_gpu::gpu;
 use engine::{
-    needs::Needs,
     program::Numbers,
     record::{Pass, pieces},
     tensor::Place,
 };
-use engine_gpu::{Gpu, backend::FORM};
+use engine_gpu::{Gpu, cast};
 
 /// A trainer with its model and its optimizer's memory on a device, at the step of one on this machine's cores.
 ///
@@ -45,7 +44,7 @@ fn bytes(config: &Config, settings: &Settings, batch: usize) -> u64 {
     let mut passes: Vec<Pass> =
         pieces(tokens, most).map(|piece| Pass::piece(&piece, Numbers::F32)).collect();
     passes.dedup(); // all pieces but the first are alike
-    Needs::of(&operations(config, settings.length), &passes, FORM, 1).total()
+    cast::bytes(&operations(config, settings.length), &passes)
 }
 
 impl Backend for Trainer<Gpu<'_>> {

@@ -421,6 +421,14 @@ impl Cuda {
         self.stream
     }
 
+    /// The event of a mark, for libraries that wait for it. It lives as long as the mark.
+    ///
+    /// # Errors
+    /// A message if the mark belongs to another device.
+    pub fn event(&self, mark: &Mark) -> Result<u64> {
+        Ok(own::<Event>(&*mark.inner, "mark")?.0 as u64)
+    }
+
     /// The compute capability: (9, 0) for an H100 or H200.
     pub fn capability(&self) -> (u32, u32) {
         self.about.compute_capability.unwrap_or((0, 0))

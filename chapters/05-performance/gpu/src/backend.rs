@@ -1,13 +1,17 @@
 //! A GPU as the engine's backend: each call of a program is one launch or a few, and on CUDA all of them are one graph.
 
 use crate::{
-    cast::{Home, Launches, Planned, launches},
+    cast::{Home, Launches, Meeting, Planned, Range, launches},
     graph::Graph,
     kernels::{Kernels, SET, length},
 };
 use cpu_gpu::{
     Error, Result,
-    gpu::{self, Arg, Buffer, Element as _, Fetching, Kernel, cuda::sentence, read_all, write_all},
+    gpu::{
+        self, Arg, Buffer, Element as _, Fetching, Kernel,
+        cuda::{Cuda, sentence},
+        read_all, write_all,
+    },
 };
 use cudarc::driver::result::mem_get_info;
 use engine::{
@@ -15,19 +19,24 @@ use engine::{
     device::{Launch, Macros, Number},
     plan::Plan,
     program::{Call, Program},
+    ranks::{self, Failed, Ranks},
     state,
     tensor::{Place, Tensor},
 };
 use lab::Unit;
-use std::{borrow::Cow, cell::RefCell, iter::successors, rc::Rc};
+use std::{borrow::Cow, cell::RefCell, collections::HashMap, iter::successors, ops, rc::Rc};
 
 /// What suits a GPU: more parts of rows than the CPU's, for more multiprocessors.
 pub const FORM: Form = Form { blocks: 64, cached: false, unused: true };
+
+const ALONE: &str = "this device has no other ranks to speak to";
 
 /// A device of chapter 2 with the engine's buffers.
 ///
 /// What fails first is kept, and nothing is done after it: see [`Gpu::check`].
 pub struct Gpu<'g> {
+    /// The way to other ranks; dropped before the memory that they may still sum.
+    ranks: RefCell<Option<Box<dyn Ranks>>>,
     device: &'g dyn gpu::Gpu,
     /// Whether CUDA's launches are recorded in graphs; a timeline wants to see each of them.
     pub graphs: bool,
@@ -37,21 +46,24 @@ pub struct Gpu<'g> {
     parts: Option<Buffer>,
     /// What temporaries share, of all programs: one runs at a time.
     memory: Option<Buffer>,
+    /// What others are given, or give, of a buffer that has more.
+    exchange: Option<Buffer>,
     /// How often a buffer was replaced by a larger one: graphs know the addresses of those before.
     replaced: usize,
-    failed: RefCell<Option<String>>,
+    failed: RefCell<Option<Failed>>,
 }
 
 /// A program on a device.
 #[derive(Default)]
 pub struct Loaded<'g> {
-    /// Dropped before what it launches.
-    graph: RefCell<Option<(usize, Graph<'g>)>>,
+    /// Graphs by their first launches. Dropped before what they launch.
+    graphs: RefCell<HashMap<usize, (usize, Graph<'g>)>>,
     /// Its calls.
     pub calls: Vec<Call>,
     /// Words of the memory that its temporaries share.
     pub arena: usize,
     launches: Vec<Ready>,
+    meetings: Vec<Meeting>,
     table: Option<Buffer>,
     /// What is read when it has run, each in memory of its own.
     outputs: Vec<(Tensor, Buffer)>,
@@ -69,15 +81,23 @@ impl<'g> Gpu<'g> {
     /// A device with nothing on it.
     pub fn new(device: &'g dyn gpu::Gpu) -> Self {
         Self {
+            ranks: RefCell::default(),
             device,
             graphs: true,
             kernels: Kernels::default(),
             lasting: Default::default(),
             parts: None,
             memory: None,
+            exchange: None,
             replaced: 0,
             failed: RefCell::default(),
         }
+    }
+
+    /// One of several.
+    #[must_use]
+    pub fn with_ranks(self, ranks: impl Ranks + 'static) -> Self {
+        Self { ranks: RefCell::new(Some(Box::new(ranks))), ..self }
     }
 
     /// The device.
@@ -91,6 +111,17 @@ impl<'g> Gpu<'g> {
     /// The first thing that failed.
     pub fn check(&self) -> Result<()> {
         self.failed().map_or(Ok(()), |why| Err(Error::message(why)))
+    }
+
+    /// [`Gpu::check`] with the failure as it was: the device's own, or another rank's.
+    ///
+    /// # Errors
+    /// What failed; from the second time on, its sentence.
+    pub fn told(&mut self) -> Result<(), Failed> {
+        let failed = self.failed.get_mut();
+        let Some(why) = failed.take() else { return Ok(()) };
+        *failed = Some(why.to_string().into());
+        Err(why)
     }
 
     /// Bytes of the device's memory that nobody has: CUDA tells; of OpenCL's devices all of it is hoped for.
@@ -128,12 +159,14 @@ impl<'g> Gpu<'g> {
     }
 
     /// What `work` gives, unless something failed before or fails now.
-    fn noted<R>(&self, work: impl FnOnce() -> Result<R>) -> Option<R> {
+    fn noted<R, E>(&self, work: impl FnOnce() -> Result<R, E>) -> Option<R>
+    where
+        E: Into<Failed>,
+    {
         if self.failed.borrow().is_some() {
             return None;
         }
-        let done = work();
-        done.map_err(|why| *self.failed.borrow_mut() = Some(why.to_string())).ok()
+        work().map_err(|why| *self.failed.borrow_mut() = Some(why.into())).ok()
     }
 
     fn lasting(&self, place: Place) -> Result<&Buffer> {
@@ -154,7 +187,7 @@ impl<'g> Gpu<'g> {
 
     fn ready(&mut self, program: Program) -> Result<Loaded<'g>> {
         let plan = Plan::new(&program, false);
-        let Launches { all, parts, table } = launches(&program, &plan)?;
+        let Launches { all, meetings, parts, table } = launches(&program, &plan)?;
         let ready = |Planned { launch, operands }| {
             let Launch { source, entry, macros, numbers, grid, block, .. } = launch;
             let kernel = self.kernels.get(self.device, (source, entry, &macros))?;
@@ -162,7 +195,11 @@ impl<'g> Gpu<'g> {
         };
         let launches = all.into_iter().map(ready).collect::<Result<_>>()?;
         let Program { calls, outputs, .. } = program;
-        for (shared, words) in [(&mut self.parts, parts), (&mut self.memory, plan.arena)] {
+        let ranges = meetings.iter().flat_map(|meeting| [meeting.given, meeting.result]).flatten();
+        let parts_of = ranges.filter(|(_, start, _)| *start > 0);
+        let most = parts_of.map(|(.., words)| words).max().unwrap_or(0);
+        let all = [(&mut self.parts, parts), (&mut self.memory, plan.arena)];
+        for (shared, words) in all.into_iter().chain([(&mut self.exchange, most)]) {
             if shared.as_ref().is_none_or(|known| known.bytes < 4 * words) {
                 drop(shared.take()); // never two at a time
                 *shared = Some(self.device.alloc(4 * words.max(1))?);
@@ -174,8 +211,8 @@ impl<'g> Gpu<'g> {
         let table = Some(words);
         let own = |tensor: &Tensor| Ok((*tensor, self.device.alloc(4 * tensor.words())?));
         let outputs = outputs.iter().map(own).collect::<Result<_>>()?;
-        let (arena, graph) = (plan.arena, RefCell::default());
-        Ok(Loaded { graph, calls, arena, launches, table, outputs })
+        let (arena, graphs) = (plan.arena, RefCell::default());
+        Ok(Loaded { graphs, calls, arena, launches, meetings, table, outputs })
     }
 
     fn buffer<'b>(&'b self, loaded: &'b Loaded, home: Home) -> Result<&'b Buffer> {
@@ -185,12 +222,13 @@ impl<'g> Gpu<'g> {
             Home::Output(at) => loaded.outputs.get(at).map(|(_, buffer)| buffer),
             Home::Parts => self.parts.as_ref(),
             Home::Table => loaded.table.as_ref(),
+            Home::Exchange => self.exchange.as_ref(),
         };
         there.ok_or_else(|| Error::message("an operand has no memory on the device"))
     }
 
-    fn launch(&self, loaded: &Loaded) -> Result<()> {
-        for Ready { kernel, how, operands, numbers } in &loaded.launches {
+    fn launch(&self, loaded: &Loaded, all: ops::Range<usize>) -> Result<()> {
+        for Ready { kernel, how, operands, numbers } in &loaded.launches[all] {
             let mut args = Vec::with_capacity(2 * operands.len() + numbers.len());
             for (home, start) in operands {
                 args.extend([Arg::Buffer(self.buffer(loaded, *home)?), Arg::U32(*start)]);
@@ -204,22 +242,95 @@ impl<'g> Gpu<'g> {
         Ok(())
     }
 
-    fn start(&self, loaded: &Loaded<'g>) -> Result<()> {
-        let Some(cuda) = self.device.as_cuda().filter(|_| self.graphs) else {
-            return self.launch(loaded);
-        };
+    /// Starts what is between two meetings with other ranks, then meets them, and so on.
+    fn start(&self, loaded: &Loaded<'g>) -> Result<(), Failed> {
+        let mut from = 0;
+        for meeting in &loaded.meetings {
+            self.replay(loaded, from..meeting.after)?;
+            self.meet(loaded, meeting)?;
+            from = meeting.after;
+        }
+        Ok(self.replay(loaded, from..loaded.launches.len())?)
+    }
+
+    fn replay(&self, loaded: &Loaded<'g>, all: ops::Range<usize>) -> Result<()> {
+        let cuda = self.device.as_cuda().filter(|_| self.graphs && !all.is_empty());
+        let Some(cuda) = cuda else { return self.launch(loaded, all) };
         // ANCHOR: start
-        let mut known = loaded.graph.borrow_mut();
-        if known.as_ref().is_none_or(|(replaced, _)| *replaced != self.replaced) {
-            drop(known.take());
+        let (mut graphs, first) = (loaded.graphs.borrow_mut(), all.start);
+        graphs.retain(|_, (replaced, _)| *replaced == self.replaced);
+        if !graphs.contains_key(&first) {
             // SAFETY: kernels and memory are the program's, which has the graph;
             // a buffer of the device is replaced only with another count, and
             // then this graph is not started again.
-            let graph = unsafe { Graph::capture(cuda, || self.launch(loaded)) }?;
-            *known = Some((self.replaced, graph));
+            let graph = unsafe { Graph::capture(cuda, || self.launch(loaded, all)) }?;
+            graphs.insert(first, (self.replaced, graph));
         }
-        known.as_ref().map_or(Ok(()), |(_, graph)| graph.replay())
+        graphs[&first].1.replay()
         // ANCHOR_END: start
+    }
+
+    // ANCHOR: meet
+    /// What other ranks do with this one: where the numbers lie, if they can;
+    /// else the numbers go to the host and come back.
+    fn meet(&self, loaded: &Loaded, meeting: &Meeting) -> Result<(), Failed> {
+        let Meeting { what: (what, group), given, result, .. } = *meeting;
+        let mut ranks = self.ranks.borrow_mut();
+        let ranks = ranks.as_mut().ok_or(ALONE)?;
+        if let Some((cuda, at)) = self.device.as_cuda().zip(result.or(given)) {
+            let numbers = (self.address(cuda, loaded, at)?, at.2);
+            let mark = self.device.mark()?;
+            let event = cuda.event(&mark)?;
+            // SAFETY: the numbers are computed before the mark; a program uses
+            // them again behind the meeting, or behind the end of what begins.
+            let met = unsafe { ranks.meet_in_place(what, group, numbers, event) };
+            if met?.is_some() {
+                return Ok(());
+            }
+        }
+        let given = self.words(loaded, given)?; // waits for the kernels before
+        let mut numbers = self.words(loaded, result)?;
+        ranks.meet(what, group, &given, &mut numbers)?;
+        Ok(self.put(loaded, result, &numbers)?)
+    }
+    // ANCHOR_END: meet
+
+    fn address(&self, cuda: &Cuda, loaded: &Loaded, (home, start, _): Range) -> Result<u64> {
+        Ok(cuda.address(self.buffer(loaded, home)?)? + 4 * u64::from(start))
+    }
+
+    /// The numbers of a range, when all that was started is done.
+    fn words(&self, loaded: &Loaded, range: Option<Range>) -> Result<Vec<f32>> {
+        let Some((mut home, start, words)) = range else { return Ok(vec![]) };
+        if start > 0 {
+            self.copy(loaded, (home, start), (Home::Exchange, 0), words)?;
+            home = Home::Exchange;
+        }
+        read_all(self.device, self.buffer(loaded, home)?, words)
+    }
+
+    fn put(&self, loaded: &Loaded, range: Option<Range>, values: &[f32]) -> Result<()> {
+        let Some((home, start, words)) = range else { return Ok(()) };
+        if start == 0 {
+            return write_all(self.device, self.buffer(loaded, home)?, values);
+        }
+        write_all(self.device, self.buffer(loaded, Home::Exchange)?, values)?;
+        self.copy(loaded, (Home::Exchange, 0), (home, start), words)
+    }
+
+    fn copy(
+        &self,
+        loaded: &Loaded,
+        from: (Home, u32),
+        to: (Home, u32),
+        words: usize,
+    ) -> Result<()> {
+        let Launch { source, entry, macros, grid, block, .. } = ranks::copy(words);
+        let kernel = self.kernels.get(self.device, (source, entry, &macros))?;
+        let (a, b) = (self.buffer(loaded, from.0)?, self.buffer(loaded, to.0)?);
+        let args = [Arg::Buffer(a), Arg::U32(from.1), Arg::Buffer(b), Arg::U32(to.1)];
+        let args = [&args[..], &[Arg::U32(words as u32)]].concat();
+        self.device.launch(&kernel, gpu::Launch::new(grid, block), &args)
     }
 
     /// Starts the kernel that sets the words of the state.
@@ -288,7 +399,7 @@ impl<'g> Backend for Gpu<'g> {
         }
         let loaded = self.ready(program);
         loaded.unwrap_or_else(|why| {
-            *self.failed.borrow_mut() = Some(why.to_string());
+            *self.failed.borrow_mut() = Some(why.into());
             Loaded::default()
         })
     }
@@ -308,6 +419,6 @@ impl<'g> Backend for Gpu<'g> {
     }
 
     fn failed(&self) -> Option<String> {
-        self.failed.borrow().clone()
+        self.failed.borrow().as_ref().map(ToString::to_string)
     }
 }

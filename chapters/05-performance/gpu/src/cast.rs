@@ -1,13 +1,20 @@
 //! A program as launches: what a GPU does for each call, and where each operand lies. No device is needed for it.
 
-use crate::kernels::{Cut, PRODUCT, length};
+use crate::{
+    backend::FORM,
+    kernels::{Cut, PRODUCT, length},
+};
 use cpu_gpu::{Error, Result};
 use engine::{
     device::{Device, Implicit, Launch, Macros},
+    model::Model,
+    needs::Needs,
     plan::{Plan, Slot},
-    program::{Call, Epilogue, Numbers, Product, Program, Work},
-    record::SUMS,
+    program::{Call, Collective, Epilogue, Numbers, Product, Program, What, Work},
+    ranks,
+    record::{Pass, SUMS},
     state,
+    step::program,
     tensor::{Place, Tensor},
 };
 use std::sync::Arc;
@@ -37,17 +44,37 @@ pub enum Home {
     Parts,
     /// [`Launches::table`].
     Table,
+    /// What goes to other ranks by way of the host, or comes from there.
+    Exchange,
 }
+
+/// What other ranks are asked for, between two launches.
+#[derive(Clone, Copy, Debug)]
+pub struct Meeting {
+    /// How many launches come before it.
+    pub after: usize,
+    /// What is done, and by which group.
+    pub what: (What, usize),
+    /// Numbers for others: where they are, where they begin and how many there are.
+    pub given: Option<Range>,
+    /// Numbers that change.
+    pub result: Option<Range>,
+}
+
+/// So many numbers of a home, from one on.
+pub type Range = (Home, u32, usize);
 
 /// What a run of a program launches.
 #[derive(Debug, Default)]
 pub struct Launches {
     /// The launches in their order.
     pub all: Vec<Planned>,
+    /// What other ranks are asked for, in its order.
+    pub meetings: Vec<Meeting>,
     /// Words for the sums of slices.
     pub parts: usize,
-    /// The launches' tables; at the end six words for each gradient that the last launch sums: its first thread, whether its parts
-    /// are [`Home::Parts`], where they begin, where its gradient begins, its length and its parts.
+    /// The launches' tables. One that sums many gradients has six words for each: its first thread, whether its parts are
+    /// [`Home::Parts`], where they begin, where its gradient begins, its length and its parts.
     pub table: Vec<u32>,
 }
 
@@ -58,17 +85,26 @@ pub struct Launches {
 pub fn launches(program: &Program, plan: &Plan) -> Result<Launches> {
     length(plan.arena)?;
     let (calls, outputs) = (&program.calls, &program.outputs);
-    // Parts stay where they are while nothing but sums follows.
-    let last = calls.iter().rposition(|call| call.name != "sum").map_or(0, |at| at + 1);
     let (added, made) = (&program.added[..], Launches::default());
     let (tables, sums) = (Vec::new(), Vec::new());
     let mut cast =
         Cast { plan, outputs, added, end: false, slices: 0, tables, sums, total: 0, made };
     for (at, call) in calls.iter().enumerate() {
-        cast.end = at >= last;
+        // Parts stay where they are while nothing but sums follows.
+        let together = |call: &&Call| !matches!(call.work, Work::Collective(_));
+        cast.end = calls[at..].iter().take_while(together).all(|call| call.name == "sum");
         cast.call(call)?;
     }
     cast.finish()
+}
+
+/// Bytes that passes of a model take on a GPU, one after the other: of sums of slices, too, which the plan does not know.
+pub fn bytes(model: &Model, passes: &[Pass]) -> u64 {
+    let parts = passes.iter().map(|pass| {
+        let program = program(model, *pass, FORM);
+        launches(&program, &Plan::new(&program, false)).map_or(0, |made| made.parts)
+    });
+    Needs::of(model, passes, FORM, 1).total() + 4 * parts.max().unwrap_or(0) as u64
 }
 
 /// The launches of a program in the making.
@@ -103,11 +139,7 @@ impl Cast<'_> {
     fn call(&mut self, call: &Call) -> Result<()> {
         match &call.work {
             Work::Product(product) => self.product(call, product),
-            Work::Collective(_) => Err(Error::message(format!(
-                "`{}` ({}) speaks to other ranks, which a program of a GPU can't; take --device cpu",
-                call.op.trim(),
-                call.name
-            ))),
+            Work::Collective(collective) => self.meet(collective),
             Work::Rows(rows) => {
                 let tensors: Vec<Tensor> = rows.operands.iter().map(|o| o.tensor).collect();
                 match &rows.device {
@@ -115,6 +147,7 @@ impl Cast<'_> {
                         all.iter().try_for_each(|launch| self.launch(launch, &tensors))
                     }
                     Some(Device::Product(implicit)) => self.implicit(implicit, &tensors),
+                    None if tensors.is_empty() => Ok(()), // it looks at the host's clock
                     None => Err(Error::message(format!(
                         "`{}` ({}) has no kernel for a GPU; take --device cpu",
                         call.op.trim(),
@@ -186,16 +219,39 @@ impl Cast<'_> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Launches> {
-        if self.total > 0 {
-            length(self.total)?;
-            let sums = Launch::each(SUMS, "sum_all", self.total).with(&[self.sums.len() / 6]);
+    /// Sums what has waited for it.
+    fn sum_up(&mut self) -> Result<()> {
+        let total = std::mem::take(&mut self.total);
+        if total > 0 {
+            length(total)?;
+            let sums = Launch::each(SUMS, "sum_all", total).with(&[self.sums.len() / 6]);
             let table = (Home::Table, length(self.made.table.len())?);
             self.made.table.append(&mut self.sums);
             let gradient = Home::Lasting(Place::Gradient.lasting());
             let others = [Home::Memory, Home::Parts, gradient].map(|home| (home, 0));
             self.add(sums, [&[table][..], &others].concat());
         }
+        Ok(())
+    }
+
+    /// Other ranks get whole sums, and what becomes of a tensor becomes of its copy.
+    fn meet(&mut self, collective: &Collective) -> Result<()> {
+        self.sum_up()?;
+        let Collective { what, group, mut given, result } = *collective;
+        let copied = !matches!(what, What::Message { .. } | What::Begin);
+        if copied && let (Some(from), Some(to)) = (given.take(), result) {
+            let operands = vec![self.home(from)?, self.home(to)?];
+            self.add(ranks::copy(to.words()), operands);
+        }
+        let range = |tensor: Tensor| self.home(tensor).map(|(home, at)| (home, at, tensor.words()));
+        let [given, result] = [given, result].map(|tensor| tensor.map(range).transpose());
+        let (after, what) = (self.made.all.len(), (what, group));
+        self.made.meetings.push(Meeting { after, what, given: given?, result: result? });
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Launches> {
+        self.sum_up()?;
         // Slices that are summed at once lie behind those that stay.
         for (_, start) in self.made.all.iter_mut().flat_map(|planned| &mut planned.operands) {
             if *start == AT_ONCE {

@@ -36,10 +36,9 @@ struct UniqueId([c_char; ID_BYTES]);
 type Handle = *mut c_void;
 type Status = c_int;
 type Stream = sys::CUstream;
-// The manual's enumerations: ncclFloat32, ncclSum and ncclScalarHostImmediate.
+// The manual's enumerations: ncclFloat32 and ncclSum.
 const F32: c_int = 7;
 const SUM: c_int = 0;
-const ON_HOST: c_int = 1;
 /// `ncclUnhandledCudaError`.
 const CALL_OF_CUDA: Status = 1;
 
@@ -73,9 +72,6 @@ cpu_gpu::library! {
         receive = "ncclRecv"(u64, usize, c_int, c_int, Handle, Stream) -> Status;
         group_start = "ncclGroupStart"() -> Status;
         group_end = "ncclGroupEnd"() -> Status;
-        /// The new operation, the factor, its type, where it lies.
-        create_scaled_sum = "ncclRedOpCreatePreMulSum"(*mut c_int, *mut c_void, c_int, c_int, Handle) -> Status;
-        destroy_operation = "ncclRedOpDestroy"(c_int, Handle) -> Status;
     }
 }
 
@@ -95,37 +91,6 @@ impl Functions {
         })?;
         Self::of(library).map_err(Error::Config)
     }
-
-    /// A new operation: the sum of all ranks' numbers, this rank's times a factor. Or NCCL's result.
-    fn scaled_sum(&self, mut factor: f32, comm: Handle) -> Result<c_int, Status> {
-        let (mut sum, scalar) = (SUM, (&raw mut factor).cast());
-        // SAFETY: NCCL reads one factor and writes one operation.
-        let made = unsafe { (self.create_scaled_sum)(&raw mut sum, scalar, F32, ON_HOST, comm) };
-        if made == 0 { Ok(sum) } else { Err(made) }
-    }
-
-    // ANCHOR: in_place
-    /// Sums a bucket where it lies: its tensors in one group, which NCCL launches
-    /// together. `sum` multiplies on the way: no kernel of ours touches a number.
-    unsafe fn sum_bucket(
-        &self,
-        bucket: &[Place],
-        sum: c_int,
-        comm: Handle,
-        stream: Stream,
-    ) -> Status {
-        // SAFETY: as the caller promises; it may write where it reads.
-        let one = |&(at, count): &Place| unsafe {
-            (self.all_reduce)(at, at, count, F32, sum, comm, stream)
-        };
-        // SAFETY: what begins ends, whatever is between.
-        let begun = unsafe { (self.group_start)() };
-        let summed = bucket.iter().map(one).find(|status| *status != 0);
-        // SAFETY: as above.
-        let ended = unsafe { (self.group_end)() };
-        first_failed([begun, summed.unwrap_or(0), ended])
-    }
-    // ANCHOR_END: in_place
 }
 
 /// The first of NCCL's results that is no success.
@@ -478,26 +443,17 @@ impl Communicator for Nccl {
 }
 
 impl InPlace for Nccl {
-    unsafe fn begin_sum(
-        &mut self,
-        places: &[Place],
-        factor: f32,
-        after: Option<u64>,
-    ) -> Result<()> {
+    // ANCHOR: in_place
+    unsafe fn begin_sum(&mut self, place: Place, after: Option<u64>) -> Result<()> {
         self.wait_for(after)?;
+        let (at, count) = place; // on this rank's GPU
         let begun = self.begin("sum over all ranks", |nccl, comm, stream| {
-            let sum = match nccl.scaled_sum(factor, comm) {
-                Ok(sum) => sum,
-                Err(status) => return status,
-            };
-            // SAFETY: as the caller promises.
-            let begun = unsafe { nccl.sum_bucket(places, sum, comm, stream) };
-            // SAFETY: an operation may go when the calls that have it are back.
-            let gone = unsafe { (nccl.destroy_operation)(sum, comm) };
-            first_failed([begun, gone])
+            // SAFETY: as the caller promises; it may write where it reads.
+            unsafe { (nccl.all_reduce)(at, at, count, F32, SUM, comm, stream) }
         });
-        begun.map(|_| ())
+        begun.map(drop)
     }
+    // ANCHOR_END: in_place
 
     fn wait(&mut self) -> Result<()> {
         self.run("sum over all ranks", None, |_, _, _| 0) // only looks at the stream

@@ -1,11 +1,13 @@
 //! One trainer for many devices: a rank's run, and runs of threads.
 
 use crate::{
-    Communicator, Error, Rank, Result, part_of,
+    Communicator, Error, Rank, Result,
+    comm::gpus::over_nccl,
+    part_of,
     replicas::{
         detector::lock,
         handshake::{Setup, shake},
-        link::{Link, Spent, original},
+        link::{Joint, Link, Spent, original},
         step::Replica,
     },
     split::{
@@ -16,13 +18,13 @@ use crate::{
 };
 use dfdx::prelude::Cpu;
 use engine::{cpu::Cpu as Cores, model::Model};
-use lab::{Device, data::DataSet};
+use lab::{Device, data::DataSet, device::Driven};
 use mixed_precision::amp::autocast::Autocast;
-use performance::learner::{self, Engine};
+use performance::learner::{self, Engine, Trains};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex},
+    sync::Mutex,
     thread,
 };
 use training::{
@@ -45,55 +47,76 @@ pub fn train_rank(
     // Before the first check that one rank could fail alone: the others would wait for it.
     shake(&mut comm, &Setup::of(config, data))?;
     config.settings.check()?;
-    train_equal(&Link::new(Arc::new(Mutex::new(comm))), config, data, watcher)
+    train_equal(comm, config, data, watcher)
 }
 
 /// [`train_rank`], where the ranks are known to have the same settings and data.
 fn train_equal(
-    link: &Link,
+    comm: impl Communicator + 'static,
     config: &Config,
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
     let Config { settings, device, .. } = config;
-    if *device != Device::Cpu {
-        return Err(Error::Config(format!(
-            "replicas train on this machine's cores so far, not on {device}; use --device cpu, or leave out --replicas"
-        )));
-    }
+    let (cores, precision) = (*device == Device::Cpu, settings.precision);
     if settings.engine == EngineKind::Dfdx {
         return Err(Error::Config(
             "replicas train by chapter 5's engine alone; leave out --engine dfdx, or --replicas"
                 .into(),
         ));
     }
-    let dev = Cpu::seed_from_u64(settings.seed);
-    let engine = engine(link, &dev, settings, learner::of(settings))?.seeded(settings)?;
-    let learner: Box<dyn Learner<Device = Cpu>> = match settings.precision {
-        Precision::F32 => Box::new(engine),
-        other => Box::new(Autocast::new(Box::new(engine), other)),
+    if precision != Precision::F32 && !cores {
+        return Err(Error::Config(format!(
+            "--precision {precision} is for this machine's cores so far, not for {device}; use --device cpu, or leave out \
+             --precision"
+        )));
+    }
+    let (comm, told) = over_nccl(comm, *device)?;
+    let (link, dev) = (&Link::new(comm), &Cpu::seed_from_u64(settings.seed));
+    link.tell(told);
+    let model = learner::of(settings);
+    let learner: Box<dyn Learner<Device = Cpu>> = if cores {
+        let engine = engine(link, dev, settings, model)?.seeded(settings)?;
+        match precision {
+            Precision::F32 => Box::new(engine),
+            other => Box::new(Autocast::new(Box::new(engine), other)),
+        }
+    } else {
+        let images = part_of(settings.batch, Rank(0), link.size()).len();
+        let gpu = learner::open(*device, settings, images)?;
+        let engine = engine_on(|ranks| gpu.with_ranks(ranks), link, dev, settings, model)?;
+        Box::new(engine.seeded(settings)?)
     };
-    train_learner(learner, &dev, link, config, data, watcher)
+    train_learner(learner, dev, link, config, data, watcher)
+}
+
+/// [`engine_on`] this machine's cores.
+///
+/// # Errors
+/// As [`train_rank`].
+pub fn engine(link: &Link, dev: &Cpu, settings: &Settings, model: Model) -> Result<Engine> {
+    let cores = |ranks: Joint| Cores::new(learner::threads()).with_ranks(ranks);
+    engine_on(cores, link, dev, settings, model)
 }
 
 // ANCHOR: engine
 /// Chapter 5's engine for a replica: whole networks, one sum behind the
 /// backward pass, and as many micro-batches as --accumulate asks for.
 #[allow(clippy::missing_errors_doc, reason = "those of `train_rank`")]
-pub fn engine(
+pub fn engine_on<B: Trains>(
+    device: impl FnOnce(Joint) -> B, // with a way to the others
     link: &Link,
     dev: &Cpu, // where the seed's numbers come from
     settings: &Settings,
     model: Model,
-) -> Result<Engine> {
+) -> Result<Engine<B>> {
     let ranks = link.size();
     let images = part_of(settings.batch, Rank(0), ranks).len();
     let micros = images.div_ceil(settings.accumulate.unwrap_or(images));
     let order = Schedule::OneForwardOneBackward;
     let split = Split::of(Grid::replicas_of(ranks)).in_order(order, micros);
     let (part, ranks) = link.join(&model, &split)?;
-    let cores = Cores::new(learner::threads()).with_ranks(ranks);
-    Ok(Engine::split(cores, dev, settings, model, Box::new(part)))
+    Ok(Engine::split(device(ranks), dev, settings, model, Box::new(part)))
 }
 // ANCHOR_END: engine
 
@@ -151,10 +174,10 @@ pub fn threads_each(ranks: usize) -> usize {
     (cores / ranks.max(1)).max(1)
 }
 
-/// Where rank `local` of those on this machine computes: each GPU has one.
+/// Where rank `local` of those on this machine computes: each GPU has one, and the cores, which OpenCL drives too, have all.
 pub fn device_of(device: Device, local: usize) -> Device {
     match device {
-        Device::Cpu => Device::Cpu,
+        Device::Cpu | Device::OpenCl(Driven::Cpu, _) => device,
         Device::Cuda(first) => Device::Cuda(first + local),
         Device::OpenCl(of, first) => Device::OpenCl(of, first + local),
     }
@@ -185,7 +208,7 @@ pub fn train_threads(
                 Rank(0) => lock(&watcher).take().unwrap_or(&mut silent),
                 _ => &mut silent,
             };
-            train_equal(&Link::new(Arc::new(Mutex::new(comm))), &config, data, watcher)
+            train_equal(comm, &config, data, watcher)
         })
     })?;
     Ok(reached.swap_remove(0))

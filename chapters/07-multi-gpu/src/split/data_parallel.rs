@@ -4,7 +4,9 @@
 //! gradients, and each takes the same step. So the replicas stay equal, bit for bit, without ever being compared.
 
 use super::group::{ALL, DATA};
-use engine::{program::What, record::Recorder, state, tensor::Tensor};
+use engine::{
+    device::Launch, program::What, ranks::RANKS, record::Recorder, state, tensor::Tensor,
+};
 
 /// The operation, in a ledger, that makes the loss of all ranks.
 pub const LOSS: &str = "loss of all";
@@ -28,7 +30,8 @@ pub fn mean(cx: &mut Recorder, kept: Tensor, rows: usize) {
             for value in kept {
                 *value *= share;
             }
-        });
+        })
+        .launches(Launch::each(RANKS, "weigh", kept.words()).with(&[rows]));
         cx.collective(What::Sum, DATA, None, Some(kept));
     });
 }
@@ -38,7 +41,7 @@ pub fn mean(cx: &mut Recorder, kept: Tensor, rows: usize) {
 pub fn loss(cx: &mut Recorder, sums: &[Tensor]) -> Tensor {
     let state = state::tensor().whole();
     let nothing = cx.tensor(1, 2);
-    cx.rows("zero", 1, [], [nothing.by_rows()], |_, [], [to]| to.fill(0.0));
+    zero(cx, nothing);
     let mine = sums.iter().fold(nothing, |before, sums| {
         let (sum, reads) = (cx.tensor(1, 2), [before.whole(), sums.whole(), state]);
         cx.rows("sum", 1, reads, [sum.by_rows()], |_, [before, rows, state], [sum]| {
@@ -46,10 +49,20 @@ pub fn loss(cx: &mut Recorder, sums: &[Tensor]) -> Tensor {
             for row in rows.chunks_exact(2) {
                 sum.iter_mut().zip(row).for_each(|(to, row)| *to += row * state[state::SHARE]);
             }
-        });
+        })
+        .launches(Launch::each(RANKS, "losses", 2).with(&[sums.rows]));
         sum
     });
     let all = cx.like(mine);
     cx.collective(What::Sum, ALL, Some(mine), Some(all));
     all
+}
+
+/// Sums begin with zeros.
+pub(super) fn zero(cx: &mut Recorder, to: Tensor) {
+    cx.rows("zero", 1, [], [to.by_rows()], |_, [], [to]| to.fill(0.0)).launches(Launch::each(
+        RANKS,
+        "zero",
+        to.words(),
+    ));
 }

@@ -56,6 +56,28 @@ impl<C: Communicator + ?Sized> Ranks for Peers<C> {
         // ANCHOR_END: meet
         Ok(())
     }
+
+    unsafe fn meet_in_place(
+        &mut self,
+        what: What,
+        group: usize,
+        numbers: (u64, usize),
+        event: u64,
+    ) -> Result<Option<()>, Failed> {
+        let mut comm = lock(&self.comm);
+        let all = self.groups[group].len() == comm.size(); // NCCL sums over all ranks
+        let Some(gpus) = comm.in_place().filter(|_| all) else { return Ok(None) };
+        if matches!(what, What::Sum | What::Begin) {
+            // SAFETY: as the caller promises.
+            unsafe { gpus.begin_sum(numbers, Some(event)) }?;
+        }
+        match what {
+            What::Sum | What::End => gpus.wait()?,
+            What::Begin => {}
+            _ => return Ok(None),
+        }
+        Ok(Some(()))
+    }
 }
 
 /// What a device failed with.

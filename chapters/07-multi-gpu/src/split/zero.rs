@@ -5,11 +5,12 @@
 //! others when it needs more: stage 1 cuts what the optimizer remembers, stage 2 the gradients as well, stage 3 also
 //! the parameters.
 
-use super::{group::DATA, stage::Extents};
+use super::{data_parallel::zero, group::DATA, stage::Extents};
 use crate::{Rank, part_of};
 use engine::{
     backend::Form,
     program::{Call, Program, What},
+    ranks,
     record::Recorder,
     rule::{ALONE, Rule, update},
     tensor::{Place, Tensor},
@@ -181,7 +182,7 @@ impl Shard {
     fn sum(&self, cx: &mut Recorder, bucket: usize, sums: &mut [Option<Tensor>]) -> Tensor {
         *sums[bucket].get_or_insert_with(|| {
             let whole = self.whole(cx, bucket);
-            cx.rows("zero", 1, [], [whole.by_rows()], |_, [], [to]| to.fill(0.0));
+            zero(cx, whole);
             whole
         })
     }
@@ -247,5 +248,6 @@ fn part_tensor(row: Tensor, part: &Range<usize>) -> Tensor {
 
 fn copy(cx: &mut Recorder, from: Tensor, to: Tensor) {
     let (reads, writes) = ([from.by_rows()], [to.by_rows()]);
-    cx.rows("copy", 1, reads, writes, |_, [from], [to]| to.copy_from_slice(from));
+    cx.rows("copy", 1, reads, writes, |_, [from], [to]| to.copy_from_slice(from))
+        .launches(ranks::copy(from.words()));
 }

@@ -10,6 +10,7 @@ use engine::{
     device::Macros,
     plan::Plan,
     program::Numbers,
+    ranks::RANKS,
     record::Pass,
     rule::UPDATE,
     step::{GATHER, program},
@@ -24,6 +25,8 @@ use engine_gpu::{
 fn all() -> Vec<(&'static str, &'static str, Macros)> {
     let mut all = vec![(SET, "set", Vec::new()), (GATHER, "gather", Vec::new())];
     all.push((UPDATE, "squares", Vec::new()));
+    let ranks = ["zero", "copy_words", "weigh", "losses"];
+    all.extend(ranks.map(|entry| (RANKS, entry, Vec::new())));
     let rules = [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (4, 1)];
     let update = |(rule, some)| (UPDATE, "update", vec![("RULE", rule), ("SPARED", some)]);
     all.extend(rules.map(update));

@@ -5,9 +5,10 @@ use cpu_gpu::gpu::testing::opencl;
 use engine::{
     backend::Backend as _,
     model::{self, Model},
+    needs::Needs,
     plan::Plan,
-    program::{Call, Numbers, What},
-    record::{Pass, Recorder},
+    program::{Call, Numbers},
+    record::Pass,
     rule::Rule,
     step::{Step, program},
     tensor::{Place, Tensor},
@@ -15,7 +16,7 @@ use engine::{
 use engine_gpu::{
     Gpu,
     backend::FORM,
-    cast::{Planned, launches},
+    cast::{Planned, bytes, launches},
 };
 
 fn on(gpu: &dyn cpu_gpu::gpu::Gpu, model: Model) -> Step<Gpu<'_>> {
@@ -216,12 +217,10 @@ fn what_a_gpu_can_not_do_is_said_by_name() {
 }
 
 #[test]
-fn what_asks_other_ranks_is_for_the_cpu() {
-    let pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
-    let mut cx = Recorder::new(pass, FORM);
-    let gradient = model::linear(3).params.all(Place::Gradient);
-    cx.of("replicas", |cx| cx.collective(What::Sum, 0, None, Some(gradient)));
-    let program = cx.finish();
-    let why = launches(&program, &Plan::new(&program, false)).err().unwrap().to_string();
-    assert!(why.contains("`replicas` (all-reduce) speaks to other ranks"), "{why}");
+fn memory_that_is_asked_for_has_the_sums_of_slices() {
+    let (pass, model) = (Pass::piece(&(0..BATCH), Numbers::F32), model::mlp(3, 0.2));
+    let program = program(&model, pass, FORM);
+    let parts = launches(&program, &Plan::new(&program, false)).unwrap().parts;
+    let planned = Needs::of(&model, &[pass], FORM, 1).total();
+    assert!(parts > 0 && bytes(&model, &[pass]) == planned + 4 * parts as u64);
 }

@@ -1,3 +1,4 @@
+use cpu_gpu::gpu::testing::opencl;
 use dfdx::prelude::Cpu;
 use lab::data::{self, DataSet};
 use mixed_precision::amp::autocast::Autocast;
@@ -191,6 +192,55 @@ fn all_ranks_skip_the_step_that_overflowed_in_one() {
         let first = (config.makers.cpu)(&dev(), settings).unwrap().parameters().unwrap();
         assert_eq!(ends[0].weights == first, model == Model::Rnn);
     }
+}
+
+/// Panics at a step.
+struct Breaks(StopAfter);
+
+impl Watcher for Breaks {
+    fn stop(&mut self) -> bool {
+        assert!(!self.0.stop(), "no more of this");
+        false
+    }
+}
+
+#[test]
+fn replicas_by_kernels_train_as_those_on_cores() {
+    let Some(gpu) = opencl() else { return };
+    let device = gpu.about().id.parse().unwrap();
+    for (model, size) in Model::ALL.into_iter().zip([2, 3].into_iter().cycle()) {
+        let (base, data) = twenty_steps(model);
+        let cores = config(Settings { epochs: 1, ..base.settings });
+        let wanted = all(size, &cores, &data).unwrap().swap_remove(0);
+        let ranks = all(size, &Config { device, ..cores }, &data).unwrap();
+        for rank in &ranks {
+            assert!(rank.weights == ranks[0].weights, "ranks differ: {model}, {size}");
+            let far = largest(&rank.weights, &wanted.weights);
+            assert!(far < 1e-4, "{model}, {size} ranks: {far}");
+        }
+        let [found, wanted] = [&ranks[0], &wanted].map(|end| end.history[0].train_loss);
+        assert!((found - wanted).abs() < 1e-4, "{model}: a loss of {found}, not {wanted}");
+    }
+    // A run goes on bit for bit.
+    let (base, data) = twenty_steps(Model::Mlp);
+    let dropped = config(Settings { dropout: 0.5, ..base.settings });
+    let with = Config { device, ..dropped.clone() };
+    let (whole, _) = train_threads(2, &with, &data, &mut Silent).unwrap();
+    assert!(resumed(&with, &data, 2, 2).weights == whole.weights);
+    let one = alone(&with, &data, &mut Silent).unwrap();
+    let far = largest(&whole.weights, &one.weights);
+    assert!(far < 1e-4, "one device: {far}");
+    // One that fails ends all, with its words.
+    let failed = threads::run(3, |comm| {
+        in_own_pool(comm.rank(), 1, || match comm.rank().0 {
+            2 => Ok(train_rank(comm, &with, &data, &mut Breaks(StopAfter(3)))?.0),
+            _ => Ok(train_rank(comm, &with, &data, &mut Silent)?.0),
+        })
+    });
+    assert_eq!(failed.unwrap_err().to_string(), "rank 2 panicked: no more of this");
+    let narrow = Settings { precision: Precision::Bf16, ..dropped.settings };
+    let said = train_threads(2, &Config { device, ..config(narrow) }, &data, &mut Silent);
+    assert!(said.unwrap_err().to_string().contains("cores so far, not for"));
 }
 
 #[test]
