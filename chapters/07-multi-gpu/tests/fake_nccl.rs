@@ -204,9 +204,15 @@ fn inner_program() {
     let buckets = [of(Place::Gradient, 4, 3), of(Place::Gradient, 0, 4)];
     let mut cx = Recorder::new(ALONE, FORM);
     cx.collective(What::Sum, ALL, Some(x), Some(y));
-    buckets.iter().for_each(|bucket| cx.collective(What::Begin, DATA, Some(*bucket), None));
-    buckets.iter().for_each(|bucket| cx.collective(What::End, DATA, None, Some(*bucket)));
-    [x, y, all].iter().for_each(|tensor| device.allocate(tensor.place, tensor.words()));
+    for bucket in &buckets {
+        cx.collective(What::Begin, DATA, Some(*bucket), None);
+    }
+    for bucket in &buckets {
+        cx.collective(What::End, DATA, None, Some(*bucket));
+    }
+    for tensor in [x, y, all] {
+        device.allocate(tensor.place, tensor.words());
+    }
     let loaded = device.load(cx.finish());
     for number in [1.0, 10.0] {
         let mine = number * (me.0 as f32 + 1.0);

@@ -24,7 +24,14 @@ use engine::{
     tensor::{Place, Tensor},
 };
 use lab::Unit;
-use std::{borrow::Cow, cell::RefCell, collections::HashMap, iter::successors, ops, rc::Rc};
+use std::{
+    borrow::Cow,
+    cell::RefCell,
+    collections::{HashMap, hash_map::Entry},
+    iter::successors,
+    ops,
+    rc::Rc,
+};
 
 /// What suits a GPU: more parts of rows than the CPU's, for more multiprocessors.
 pub const FORM: Form = Form { blocks: 64, cached: false, unused: true };
@@ -259,12 +266,12 @@ impl<'g> Gpu<'g> {
         // ANCHOR: start
         let (mut graphs, first) = (loaded.graphs.borrow_mut(), all.start);
         graphs.retain(|_, (replaced, _)| *replaced == self.replaced);
-        if !graphs.contains_key(&first) {
+        if let Entry::Vacant(empty) = graphs.entry(first) {
             // SAFETY: kernels and memory are the program's, which has the graph;
             // a buffer of the device is replaced only with another count, and
             // then this graph is not started again.
             let graph = unsafe { Graph::capture(cuda, || self.launch(loaded, all)) }?;
-            graphs.insert(first, (self.replaced, graph));
+            empty.insert((self.replaced, graph));
         }
         graphs[&first].1.replay()
         // ANCHOR_END: start

@@ -364,7 +364,9 @@ impl<C: Communicator + 'static> Member<C> {
         let mut model = stage(model, ops.clone(), &extents);
         let learned = extents.learned[ops.start]..extents.learned[ops.end];
         pieces.retain(|piece| learned.contains(&piece.mine.start));
-        pieces.iter_mut().for_each(|piece| piece.mine.start -= learned.start);
+        for piece in &mut pieces {
+            piece.mine.start -= learned.start;
+        }
         let comm = Arc::new(Mutex::new(comm));
         let (mut part, peers) = part(&settings, &extents, ops, Arc::clone(&comm))?;
         let other = Cell { stage: grid.stages - 1 - cell.stage, ..cell };
@@ -523,7 +525,9 @@ fn pieces(job: &impl Shared, [part, whole]: [&Params; 2], of: Of) -> Vec<Piece> 
         let (name, mine, whole) = (&mine.name, mine.tensor, whole.tensor);
         let side = if mine.cols < whole.cols { whole.cols } else { whole.rows };
         let mut twin = all.iter_mut().find(|piece| piece.whole == whole);
-        twin.iter_mut().for_each(|piece| piece.tied = true);
+        for piece in &mut twin {
+            piece.tied = true;
+        }
         let (tied, is_cut) = (twin.is_some(), mine.words() < whole.words());
         let counts = !tied && (is_cut || of.at == 0);
         all.push(Piece { mine, whole, pieces: job.pieces(name, side), counts, tied });
