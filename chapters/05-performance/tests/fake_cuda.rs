@@ -14,7 +14,7 @@ use engine::{
     rule::ALONE,
     tensor::{Place, Tensor},
 };
-use performance::gpu::{Gpu as Device, backend::FORM, graph::Graph};
+use performance::gpu::{Gpu as Device, cast::FORM, graph::Graph};
 use stand_ins::{count, inside};
 
 #[path = "../../02-cpu-gpu/tests/fake_cuda/stand_ins.rs"] // for tests alone, so in no library

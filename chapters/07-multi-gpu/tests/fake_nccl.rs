@@ -30,7 +30,7 @@ use multi_gpu::{
     },
     threads,
 };
-use performance::gpu::{Gpu, backend::FORM};
+use performance::gpu::{Gpu, cast::FORM};
 use performance::learner::of;
 use stand_ins::count;
 use std::{

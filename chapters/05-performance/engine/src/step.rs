@@ -371,11 +371,6 @@ impl Step {
     pub fn all(&self, place: Place) -> &[f32] {
         self.device.slice(self.model.params.all(place))
     }
-
-    /// The same, to be written.
-    pub fn all_mut(&mut self, place: Place) -> &mut [f32] {
-        self.device.slice_mut(self.model.params.all(place))
-    }
 }
 
 fn holds(place: Place, named: &Named) -> bool {

@@ -1,7 +1,7 @@
 //! A GPU as the engine's backend: each call of a program is one launch or a few, and on CUDA all of them are one graph.
 
 use crate::{
-    cast::{Home, Launches, Meeting, Planned, Range, launches},
+    cast::{FORM, Home, Launches, Meeting, Planned, Range, launches},
     graph::Graph,
     kernels::{Kernels, SET, length},
 };
@@ -32,9 +32,6 @@ use std::{
     ops,
     rc::Rc,
 };
-
-/// What suits a GPU: more parts of rows than the CPU's, for more multiprocessors.
-pub const FORM: Form = Form { blocks: 64, cached: false, unused: true };
 
 const ALONE: &str = "this device has no other ranks to speak to";
 

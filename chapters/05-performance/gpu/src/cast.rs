@@ -1,11 +1,9 @@
 //! A program as launches: what a GPU does for each call, and where each operand lies. No device is needed for it.
 
-use crate::{
-    backend::FORM,
-    kernels::{Cut, PRODUCT, length},
-};
+use crate::kernels::{Cut, PRODUCT, length};
 use cpu_gpu::{Error, Result};
 use engine::{
+    backend::Form,
     device::{Device, Implicit, Launch, Macros},
     model::Model,
     needs::Needs,
@@ -18,6 +16,9 @@ use engine::{
     tensor::{Place, Tensor},
 };
 use std::sync::Arc;
+
+/// What suits a GPU: more parts of rows than the CPU's, for more multiprocessors.
+pub const FORM: Form = Form { blocks: 64, cached: false, unused: true };
 
 /// Where slices begin that are summed at once, until it is known how many stay.
 const AT_ONCE: u32 = u32::MAX;

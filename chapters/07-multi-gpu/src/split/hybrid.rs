@@ -525,7 +525,7 @@ fn pieces(job: &impl Shared, [part, whole]: [&Params; 2], of: Of) -> Vec<Piece> 
         let (name, mine, whole) = (&mine.name, mine.tensor, whole.tensor);
         let side = if mine.cols < whole.cols { whole.cols } else { whole.rows };
         let mut twin = all.iter_mut().find(|piece| piece.whole == whole);
-        for piece in &mut twin {
+        if let Some(piece) = &mut twin {
             piece.tied = true;
         }
         let (tied, is_cut) = (twin.is_some(), mine.words() < whole.words());

@@ -47,7 +47,9 @@ impl Shared for Gpt<'_> {
         if (stages, of.count) == (1, 1) {
             let Params { tensors, values, .. } = &mut operations.params;
             let mut file = &self.model.parameters[..];
-            tensors.iter().for_each(|named| named.from_file(&mut file, values));
+            for named in tensors {
+                named.from_file(&mut file, values);
+            }
         }
         Ok((operations, counts))
     }

@@ -4,7 +4,7 @@ use crate::steps::models;
 use backprop::check::error_f32;
 use cpu_gpu::gpu::testing;
 use engine::{plan::Plan, program::Numbers, record::Pass, step::program};
-use engine_gpu::{backend::FORM, cast::launches};
+use engine_gpu::cast::{FORM, launches};
 use lab::random::SplitMix64;
 use language_model::{
     Config, Error, Model, gpu,

@@ -245,7 +245,7 @@ fn memory_is_that_of_a_piece() {
         let model = Model::new(config, 1).unwrap();
         let mut fast = transformer(&model, sequences, 1);
         fast.gradient(&tokens, &targets, tokens.len()).unwrap();
-        fast.bytes()
+        language_model::transformer::bytes(&fast.step)
     };
     let (piece, batch) = (of(4), of(12));
     let counted = language_model::count::Bytes::of(&config, 4, config.context);

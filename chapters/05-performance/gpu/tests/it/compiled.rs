@@ -16,8 +16,7 @@ use engine::{
     step::{GATHER, program},
 };
 use engine_gpu::{
-    backend::FORM,
-    cast::launches,
+    cast::{FORM, launches},
     kernels::{SET, text},
 };
 

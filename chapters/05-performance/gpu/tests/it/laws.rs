@@ -15,8 +15,7 @@ use engine::{
 };
 use engine_gpu::{
     Gpu,
-    backend::FORM,
-    cast::{Planned, bytes, launches},
+    cast::{FORM, Planned, bytes, launches},
 };
 
 fn on(gpu: &dyn cpu_gpu::gpu::Gpu, model: Model) -> Step<Gpu<'_>> {

@@ -2,8 +2,8 @@ use cpu_gpu::gpu::testing;
 use performance::{
     engine::{plan::Plan, program::Numbers, record::Pass, step::program},
     gpu::{
-        backend::FORM,
         cast,
+        cast::FORM,
         run::{Run, launches, seconds_of_launch},
     },
     learner::operations,
