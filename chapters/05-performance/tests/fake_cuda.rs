@@ -93,7 +93,9 @@ struct Alike;
 
 impl Ranks for Alike {
     fn meet(&mut self, _: What, _: usize, _: &[f32], numbers: &mut [f32]) -> Result<(), Failed> {
-        numbers.iter_mut().for_each(|number| *number *= 2.0);
+        for number in numbers {
+            *number *= 2.0;
+        }
         Ok(())
     }
 }

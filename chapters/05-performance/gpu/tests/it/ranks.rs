@@ -66,8 +66,12 @@ impl Split for Summed {
         };
         if self.buckets {
             let halves = [of(words / 2, words - words / 2), of(0, words / 2)];
-            halves.iter().for_each(|half| sum(What::Begin, *half, None));
-            halves.iter().for_each(|half| sum(What::End, None, *half));
+            for half in &halves {
+                sum(What::Begin, *half, None);
+            }
+            for half in &halves {
+                sum(What::End, None, *half);
+            }
         } else {
             sum(What::Sum, None, of(0, words));
         }
@@ -85,7 +89,7 @@ fn learned(step: &Step<Gpu>) -> [Vec<f32>; 2] {
 /// What some steps of a rank come to.
 fn replica(id: &str, peer: Peer, model: Model, ranks: usize) -> [Vec<f32>; 2] {
     let (gpu, rank) = (open(id).unwrap(), peer.rank);
-    let split = Box::new(Summed { buckets: ranks % 2 == 0 });
+    let split = Box::new(Summed { buckets: ranks.is_multiple_of(2) });
     let device = Gpu::new(&*gpu).with_ranks(peer);
     let mut step = Step::split(device, model, 1, Rule::adam(), split);
     let (mut cpu, rows) = (step_of(model::linear(3), 1), BATCH / ranks);
