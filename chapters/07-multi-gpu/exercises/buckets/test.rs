@@ -128,7 +128,7 @@ fn compare(mut comm: Threads, cards: &[String]) -> Result<String> {
     let address = cuda.address(&buffer)?;
     let mut all_reduce = |bytes: f64| {
         // SAFETY: the buffer is on this rank's card and has all gradients' bytes; nothing else uses it.
-        unsafe { nccl.begin_sum(&[(address, bytes as usize / 4)], 1.0, None)? };
+        unsafe { nccl.begin_sum((address, bytes as usize / 4), None)? };
         nccl.wait()
     };
 
