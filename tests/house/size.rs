@@ -63,7 +63,7 @@ fn place(path: &str) -> (&str, &str) {
         Some(&"src") if !path.starts_with("chapters/") || name == "00-lab" => "machinery",
         Some(&"src") if inside.iter().any(measured) => "machinery",
         Some(&"src") => "ideas",
-        Some(&"build.rs" | &"fuzz") => "machinery",
+        Some(&"build.rs") => "machinery",
         _ => "tests",
     };
     (name, class)
