@@ -296,6 +296,9 @@ pub fn is_below(key: &str, experiment: &str) -> bool {
 /// [`Error::Io`] if the folder cannot be written; the old file is then still whole.
 pub fn save(folder: &Path, machine: &Machine, chapter: &str, run: Run) -> Result<()> {
     fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    // Two programs that measure at once each keep the other's runs. Not every system can lock a folder.
+    let turn = fs::File::open(folder);
+    let _ = turn.as_ref().map(fs::File::lock);
     write_json(&folder.join("machine.json"), machine)?;
     let mut record = chapter_record(folder, chapter)?;
     match record.runs.iter_mut().find(|old| old.experiment == run.experiment) {
@@ -311,11 +314,11 @@ pub fn save(folder: &Path, machine: &Machine, chapter: &str, run: Run) -> Result
 /// # Errors
 /// As [`save`].
 pub fn can_save<'c>(folder: &Path, chapters: impl IntoIterator<Item = &'c str>) -> Result<()> {
-    fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let probe = folder.join("machine.json.part");
+    // No more than is there already: another program may be about to write here.
+    let there = folder.ancestors().find(|at| at.exists()).unwrap_or(Path::new("."));
+    let probe = there.join(format!("{}.part", std::process::id()));
     let written = fs::write(&probe, "{}").map_err(|e| Error::io(&probe, e));
     let _ = fs::remove_file(&probe);
-    let _ = fs::remove_dir(folder); // which only an empty folder lets happen
     written?;
     chapters.into_iter().try_for_each(|chapter| chapter_record(folder, chapter).map(drop))
 }

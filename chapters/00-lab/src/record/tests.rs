@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use std::thread;
 
 fn run(experiment: &str, values: Vec<Value>) -> Run {
     Run {
@@ -62,6 +63,25 @@ fn a_new_run_takes_the_place_of_the_old_one_and_no_other() {
     assert_eq!(experiments, ["matmul.ladder", "matmul.sizes"]);
     assert_eq!(records.all("matmul.ladder", &[])[0].median.to_bits(), 7e9_f64.to_bits());
     assert!(records.find("matmul.sizes", &[]).is_ok());
+}
+
+#[test]
+fn those_who_save_at_once_keep_each_others_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (at, machine) = (&folder.path().join("new"), Machine::default());
+    thread::scope(|all| {
+        for part in 0..8 {
+            let machine = &machine;
+            all.spawn(move || {
+                for n in 0..8 {
+                    can_save(at, ["lab"]).unwrap();
+                    let key = format!("lab.{part}.{n}");
+                    save(at, machine, "lab", run(&key, vec![])).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(Records::load(at).unwrap().runs().count(), 64);
 }
 
 #[test]
