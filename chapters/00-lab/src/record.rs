@@ -317,7 +317,7 @@ pub fn can_save<'c>(folder: &Path, chapters: impl IntoIterator<Item = &'c str>) 
     // No more than is there already: another program may be about to write here.
     let there = folder.ancestors().find(|at| at.exists()).unwrap_or(Path::new("."));
     let probe = there.join(format!("{}.part", std::process::id()));
-    let written = fs::write(&probe, "{}").map_err(|e| Error::io(&probe, e));
+    let written = fs::write(&probe, "{}").map_err(|e| Error::io(folder, e));
     let _ = fs::remove_file(&probe);
     written?;
     chapters.into_iter().try_for_each(|chapter| chapter_record(folder, chapter).map(drop))
