@@ -15,7 +15,6 @@ use std::{
     fmt::Display,
     fs::{self, File, TryLockError},
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 /// What to do with a run's folder.
@@ -77,7 +76,14 @@ fn with_notes<T, E: Display>(
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Folder {
+    /// Lets go of the lock by itself: a process that is started just now has all open files, and this one, for a moment more.
+    fn drop(&mut self) {
+        let _ = self.lock.unlock();
+    }
 }
 
 impl Folder {
@@ -100,7 +106,7 @@ impl Folder {
         if start == Start::New && there(&more) && !path.join(LOCK).exists() {
             return Err(Error::damaged(path, taken(path)));
         }
-        let lock = locked(path)?;
+        let folder = Self { path: path.to_owned(), lock: locked(path)? };
         if start == Start::New && there(&results) {
             return Err(Error::damaged(path, taken(path)));
         }
@@ -113,7 +119,7 @@ impl Folder {
         for file in old.iter().filter(|file| file.exists()) {
             remove_file(file).map_err(|e| Error::io(file, e))?;
         }
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(folder)
     }
 
     /// Where it is.
@@ -126,19 +132,13 @@ impl Folder {
 fn locked(folder: &Path) -> Result<File> {
     let file = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK));
     let file = file.map_err(|e| Error::io(folder, e))?;
-    // A process that starts another one hands it all its open files for a moment, and with them the lock of a run that has
-    // ended: what is locked after a fifth of a second is at work.
-    for _ in 0..20 {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
-            // Not every file system has locks.
-            Ok(()) | Err(TryLockError::Error(_)) => return Ok(file),
-        }
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        return Err(Error::damaged(
+            folder,
+            "another training is at work in this folder; wait for its end, or choose another folder with --run",
+        ));
     }
-    Err(Error::damaged(
-        folder,
-        "another training is at work in this folder; wait for its end, or choose another folder with --run",
-    ))
+    Ok(file) // not every file system has locks
 }
 
 /// Why a new run can't have a folder that contains results.
@@ -207,8 +207,11 @@ mod tests {
         }
         fs::write(folder.path().join(CHECKPOINT), b"").unwrap();
         assert!(Folder::open(folder.path(), Start::Resume).is_err());
+        // Even while a process that has just been started has its file.
+        let inherited = first.lock.try_clone().unwrap();
         drop(first);
         Folder::open(folder.path(), Start::Resume).unwrap();
+        drop(inherited);
     }
 
     /// The runs `all`, with `!` before the damaged ones, `@` before when one began, and behind it its kind if it has a
