@@ -20,6 +20,7 @@
 //! | `$…$`, `$$…$$` | a formula |
 //! | `[^key]` | a footnote from the bibliography |
 //! | `> [!CLAIM] …` | the box of a claim that is tested |
+//! | `> [!CHECK] …` | a question with answers to choose from, see [`mod@check`] |
 //! | a fence `rust,cell` | code with the output that the notebook recorded; `rust,cell,figure` only draws, and is folded |
 //! | `<some-element>` … `</some-element>` | an element of the book's scripts; in a notebook only its content |
 //!
@@ -30,6 +31,7 @@
 
 mod bar;
 mod boxes;
+mod check;
 mod directives;
 mod elements;
 mod finish;
@@ -54,7 +56,7 @@ pub fn page(shared: &mut Shared, path: &Path, source: &str) -> Result<String> {
     let flavour = shared.flavour;
     let page = OnPage { shared: &*shared, path };
     let directives::Expanded { text, terms, measures } = directives::expand(page, source)?;
-    let text = boxes::expand(&text, flavour);
+    let text = boxes::expand(page, &text)?;
     let text = match flavour {
         Flavour::Html => outputs::under_cells(&text, outputs::recorded(page)?.as_ref()),
         Flavour::Notebook => elements::without(&text),

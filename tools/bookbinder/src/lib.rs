@@ -7,8 +7,8 @@
 //! 1. [`page`], [`html`], [`markdown`], [`picture`], [`manifest`], [`mention`], `text`, `disk`: what all of them use. [`terminal`] and
 //!    [`process`]: what is printed, and programs that are run.
 //! 2. [`binder`]: from the repository to the book.
-//! 3. [`expand`]: a page's passes. What it quotes: [`mod@include`], [`quote`], [`directive`], [`recorded`], [`maths`],
-//!    [`sources`].
+//! 3. [`expand`]: a page's passes. What it quotes: [`mod@include`], [`quote`], [`directive`], [`recorded`], [`maths`] and its
+//!    `arithmetic`, [`sources`].
 //! 4. [`theme`]: stock mdBook, changed a little; [`warnings`]: what mdBook logs is an error here; [`paper`]: a chapter on one page.
 //! 5. [`found`]: what search engines and the book's search read. [`docs`]: the crates' documentation next to the pages;
 //!    [`aside`]: contributed machines' numbers, which a page loads when they are asked for. [`site`]: the book at an
@@ -16,6 +16,7 @@
 //! 6. [`links`]: the finished book is whole; [`typed`]: numbers in prose have a source.
 //! 7. [`notebook`] and [`jupyter`]: pages that run. [`exercises`]: what is solved.
 
+mod arithmetic;
 pub mod aside;
 pub mod binder;
 pub mod directive;

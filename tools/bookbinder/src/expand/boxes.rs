@@ -1,70 +1,53 @@
-//! The boxes: claims for both flavours, and for notebooks mdBook's own as well.
+//! The boxes: claims and checks for both flavours, and for notebooks mdBook's own as well.
 
-use crate::{markdown::code_ranges, page::Flavour};
-use std::fmt::Write as _;
+use super::{check, shared::OnPage};
+use crate::{
+    markdown::{capitalised, code_ranges},
+    page::Flavour,
+    text::edited,
+};
+use anyhow::{Context as _, Result};
 
-/// `text` with its boxes as the flavour has them.
-pub(super) fn expand(text: &str, flavour: Flavour) -> String {
-    const KINDS: [(&str, &str); 5] = [
-        ("[!NOTE]", "Note"),
-        ("[!TIP]", "Tip"),
-        ("[!IMPORTANT]", "Important"),
-        ("[!WARNING]", "Warning"),
-        ("[!CAUTION]", "Caution"),
-    ];
+/// `text` with its boxes as the page's flavour has them.
+pub(super) fn expand(page: OnPage, text: &str) -> Result<String> {
+    const MARK: &str = "\n> [!";
     let code = code_ranges(text);
-    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-    let mut lines = text.split_inclusive('\n').peekable();
-    while let Some(line) = lines.next() {
-        let start = at;
-        at += line.len();
-        let quoted = line.strip_prefix('>').map(str::trim_start);
-        let in_code = code.iter().any(|code| code.range.contains(&start));
-        let claim = quoted.and_then(|rest| rest.strip_prefix("[!CLAIM]")).filter(|_| !in_code);
-        match (claim, flavour) {
-            (Some(first), Flavour::Html) => {
-                out.push_str(
-                    "<div class=\"claim\" role=\"note\" aria-label=\"A claim, tested\">\n",
-                );
-                out.push_str("<p class=\"claim-title\">A claim, tested</p>\n\n");
-                out.push_str(first.trim_start());
-                if is_sentence(first) {
-                    out.push('\n');
-                }
-                while let Some(more) = lines.peek().and_then(|line| line.strip_prefix('>')) {
-                    out.push_str(more.strip_prefix(' ').unwrap_or(more));
-                    at += more.len() + 1;
-                    lines.next();
-                }
-                if !out.ends_with('\n') {
-                    out.push('\n');
-                }
-                out.push_str("\n</div>\n");
+    let mut edits = Vec::new();
+    for (at, _) in text.match_indices(MARK) {
+        let rest = &text[at + MARK.len()..];
+        let end = rest.find("\n\n").unwrap_or(rest.trim_end().len());
+        let Some((kind, body)) = rest[..end].split_once(']') else { continue };
+        let first = body.lines().next().unwrap_or_default();
+        let made = match (kind, page.shared.flavour) {
+            _ if code.iter().any(|code| code.range.contains(&(at + 1))) => continue,
+            ("CHECK", _) => check::folded(body.trim()).with_context(|| {
+                format!("book/src/{}: the check `{}`", page.path.display(), first.trim())
+            })?,
+            ("CLAIM", Flavour::Html) => {
+                let lines = apart(body).replace("\n> ", "\n").replace("\n>", "\n");
+                let role = "role=\"note\" aria-label=\"A claim, tested\"";
+                let title = "<p class=\"claim-title\">A claim, tested</p>";
+                format!("<div class=\"claim\" {role}>\n{title}\n\n{lines}\n\n</div>")
             }
-            (Some(first), Flavour::Notebook) => {
-                let _ = write!(out, "> **A claim, tested.** {}", first.trim_start());
-                if is_sentence(first) {
-                    out.push_str(">\n");
-                }
+            ("CLAIM", Flavour::Notebook) => format!("> **A claim, tested.** {}", apart(body)),
+            (kind, Flavour::Notebook) => {
+                let kind = capitalised(&kind.to_lowercase());
+                format!("> **{kind}.** {}", body.trim_start_matches(' '))
             }
-            (None, Flavour::Notebook) if !in_code => {
-                let kind = quoted.and_then(|rest| {
-                    KINDS.iter().find_map(|(mark, name)| Some((name, rest.strip_prefix(mark)?)))
-                });
-                match kind {
-                    Some((name, rest)) => {
-                        let _ = write!(out, "> **{name}.** {}", rest.trim_start_matches(' '));
-                    }
-                    None => out.push_str(line),
-                }
-            }
-            _ => out.push_str(line),
-        }
+            _ => continue,
+        };
+        edits.push((at + 1..at + MARK.len() + end, made));
     }
-    out
+    Ok(edited(text, edits))
 }
 
-/// Whether a claim's first line is a paragraph of its own; what follows is about it.
-fn is_sentence(line: &str) -> bool {
-    line.trim_end().ends_with(['"', '”', '.', '!', '?'])
+/// A claim whose first line is a sentence, with that as a paragraph of its own: what follows is about it.
+fn apart(claim: &str) -> String {
+    let claim = claim.trim_start();
+    match claim.split_once('\n') {
+        Some((first, rest)) if first.trim_end().ends_with(['"', '”', '.', '!', '?']) => {
+            format!("{first}\n>\n{rest}")
+        }
+        _ => claim.to_owned(),
+    }
 }

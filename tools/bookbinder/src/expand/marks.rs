@@ -2,6 +2,7 @@
 
 use super::shared::OnPage;
 use crate::{
+    arithmetic,
     markdown::options,
     maths,
     page::{Flavour, as_index},
@@ -49,7 +50,7 @@ fn marks(page: OnPage, text: &str, source: &str) -> Result<Marks> {
                 marks.known.push(range.clone());
                 if shared.flavour == Flavour::Html {
                     let block = matches!(event, Event::DisplayMath(_));
-                    let made = maths::mathml(tex, block);
+                    let made = arithmetic::holds(tex).and_then(|()| maths::mathml(tex, block));
                     marks.edits.push((range, made.with_context(|| line_of(page, source, tex))?));
                 }
             }
