@@ -81,8 +81,8 @@ fn draw_sectors(_: &Records) -> Result<Drawing> {
     Ok(Drawing {
         svg: picture(WIDTH, 200.0, &body),
         caption: format!(
-            "One load of a warp: the 32 words that it wants (thin bars) and the sectors of 32 bytes that move \
-             for them (filled boxes): {}.",
+            "The further apart the 32 words of a warp's load are, the more sectors move: {}. Thin bars are \
+             the words, filled boxes the sectors of 32 bytes that move for them.",
             facts.join(", ")
         ),
         alt: format!("Four rows of memory. The sectors that move: {}.", facts.join(", ")),
@@ -127,10 +127,10 @@ fn draw_divergence(_: &Records) -> Result<Drawing> {
     Ok(Drawing {
         svg: picture(480.0, 26.0 + rows * (CELL + 1.0), &body),
         caption: format!(
-            "The 32 lanes of one warp (columns) in each instruction of a sum (rows, from the top): active lanes \
-             are filled. Of {} lane slots {} do work when the adding threads are far apart, and {} of {} when \
-             they are neighbours: within one warp both waste the same. The difference begins with more warps, \
-             where neighbours leave whole warps free.",
+            "Within one warp, adding threads that are far apart waste the same as neighbours. Of {} lane slots {} \
+             do work, and with neighbours {} of {}. Columns are the 32 lanes, rows the instructions of a sum, from \
+             the top, and active lanes are filled. The difference begins with more warps, where neighbours leave \
+             whole warps free.",
             32 * far.instructions,
             far.active_lanes,
             near.active_lanes,
@@ -199,9 +199,9 @@ fn draw_banks(_: &Records) -> Result<Drawing> {
     Ok(Drawing {
         svg: picture(480.0, y + 8.0, &body),
         caption: format!(
-            "A warp reads a column of a tile in shared memory; lanes from top to bottom, the bank that each wants \
-             from left to right. Without padding one bank serves {} lanes one after the other; with one unused word \
-             at the end of each row no bank serves more than {}.",
+            "Without padding one bank serves {} lanes one after the other; with one unused word at the end of each \
+             row no bank serves more than {}. A warp reads a column of a tile in shared memory: lanes from top to \
+             bottom, the bank that each wants from left to right.",
             worst[0], worst[1]
         ),
         alt: "Two squares of 32 lanes by 32 banks. On the left all marks are in one column; on the right they lie on \
@@ -271,8 +271,8 @@ fn draw_reads(_: &Records) -> Result<Drawing> {
     Ok(Drawing {
         svg: picture(WIDTH, 510.0, &body),
         caption: format!(
-            "What one warp reads of two matrices of 32×32 in the first round of the inner loop (dark: the words that \
-             it wants; light: the sectors that move). Sectors: {}.",
+            "Coalesced, a warp's first round of the inner loop moves the fewer sectors: {}. Dark are the words that \
+             it wants of two matrices of 32×32, light the sectors that move.",
             facts.join(", ")
         ),
         alt: format!(
