@@ -46,15 +46,12 @@ pub fn records(folder: &Path) -> Result<Vec<Records>> {
     Ok(all)
 }
 
-/// The largest file of a chapter's runs that stays whole: what is larger lists the files of its runs.
-const WHOLE: u64 = 300_000;
-
 /// Puts each run's page and file beside its machine's page, which lends its frame. They are in no table of contents: every
-/// page would carry it. `folder` is where the records were read from.
+/// page would carry it.
 ///
 /// # Errors
 /// If a file can't be read or written, or mdBook has made another frame.
-pub(super) fn put_runs(all: &[Records], folder: &Path, book: &Path) -> Result<()> {
+pub(super) fn put_runs(all: &[Records], book: &Path) -> Result<()> {
     for records in all {
         let page = book.join("records").join(format!("{}.html", records.name));
         let to = book.join("records").join(&records.name);
@@ -62,31 +59,13 @@ pub(super) fn put_runs(all: &[Records], folder: &Path, book: &Path) -> Result<()
         let frame = text::read(&page)?;
         let frame = Frame::of(&frame, &records.name)
             .with_context(|| format!("{} has no frame for its runs", page.display()))?;
-        let from =
-            folder.join(if records.contributed { CONTRIBUTED } else { "" }).join(&records.name);
-        disk::copy(&from.join("machine.json"), &to.join("machine.json"))?;
-        for (chapter, record) in &records.chapters {
-            let mut list = Vec::new();
-            for run in &record.runs {
-                let parts = parts(run);
-                for ((name, title, text), part) in run_pages(records, run).into_iter().zip(parts) {
-                    put(format!("{name}.html"), &frame.around(&title, &text))?;
-                    let mut own = run.clone();
-                    own.values = run.values[part].to_vec();
-                    let one = ChapterRecord { runs: vec![own] };
-                    put(format!("{name}.json"), &(serde_json::to_string(&one)? + "\n"))?;
-                    list.push(format!("{name}.json"));
-                }
-            }
-            let file = from.join(format!("{chapter}.json"));
-            let size = fs::metadata(&file)
-                .with_context(|| format!("can't read {}", file.display()))?
-                .len();
-            if size > WHOLE {
-                let list = serde_json::json!({ "files": list });
-                put(format!("{chapter}.json"), &format!("{list}\n"))?;
-            } else {
-                disk::copy(&file, &to.join(format!("{chapter}.json")))?;
+        for run in records.runs() {
+            for ((name, title, text), part) in run_pages(records, run).into_iter().zip(parts(run)) {
+                put(format!("{name}.html"), &frame.around(&title, &text))?;
+                let mut own = run.clone();
+                own.values = run.values[part].to_vec();
+                let one = ChapterRecord { runs: vec![own] };
+                put(format!("{name}.json"), &(serde_json::to_string(&one)? + "\n"))?;
             }
         }
     }

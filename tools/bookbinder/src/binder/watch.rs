@@ -11,11 +11,8 @@ use std::{
     mem,
     path::{Path, PathBuf},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
-
-/// The coarsest clock of a file system: FAT's counts every other second.
-const CLOCK: Duration = Duration::from_secs(2);
 
 /// What the book is made from, in addition to its records.
 const SOURCES: [&str; 5] = ["book/src", "book/theme", "book/book.toml", "chapters", "notebooks"];
@@ -28,7 +25,7 @@ impl Binder {
     /// If the book can't be built the first time, or no port is free.
     pub fn serve(&self, port: u16, hosts: &[String]) -> Result<()> {
         // What changes while it is built is a change.
-        let seen = Seen::new(self.sources());
+        let seen = digest(&self.sources());
         self.build()?;
         let server = Server::start(&self.out, port, hosts)?;
         say(&format!("the book is at http://{}/ (Ctrl-C ends it)", server.address()));
@@ -37,13 +34,14 @@ impl Binder {
 
     /// [`Binder::serve`] from where the book is built and served already.
     pub fn watch(&self, server: &Server) -> ! {
-        self.watch_since(Seen::new(self.sources()), server)
+        self.watch_since(digest(&self.sources()), server)
     }
 
-    fn watch_since(&self, mut seen: Seen, server: &Server) -> ! {
+    fn watch_since(&self, mut seen: u64, server: &Server) -> ! {
         loop {
             thread::sleep(Duration::from_millis(500));
-            if !seen.changed() {
+            let now = digest(&self.sources());
+            if mem::replace(&mut seen, now) == now {
                 continue;
             }
             let built = records(&self.folder).and_then(|records| self.build_from(&records));
@@ -65,53 +63,13 @@ impl Binder {
     }
 }
 
-/// Files as they were when they were last looked at.
-///
-/// Their contents say whether they have changed. The dates and lengths only say when the contents are worth reading: after any
-/// change of them, an earlier date among them, and as long as a further change may have the same date.
-struct Seen {
-    sources: Vec<PathBuf>,
-    facts: u64,
-    contents: u64,
-    until: Instant,
-}
-
-impl Seen {
-    fn new(sources: Vec<PathBuf>) -> Self {
-        let mut seen = Self { sources, facts: 0, contents: 0, until: Instant::now() };
-        seen.changed();
-        seen
-    }
-
-    /// Whether the files are others than at the last call.
-    fn changed(&mut self) -> bool {
-        let files: BTreeSet<PathBuf> =
-            self.sources.iter().flat_map(|source| files(source)).collect();
-        let facts = digest(&files, |file, into| {
-            let facts = file.symlink_metadata().ok();
-            facts.map(|facts| (facts.len(), facts.modified().ok())).hash(into);
-        });
-        if facts != self.facts {
-            self.until = Instant::now() + CLOCK;
-        } else if Instant::now() > self.until {
-            return false;
-        }
-        let contents = digest(&files, |file, into| {
-            // A pipe has no end.
-            let plain = file.metadata().is_ok_and(|facts| facts.is_file());
-            plain.then(|| fs::read(file).ok()).hash(into);
-        });
-        self.facts = facts;
-        mem::replace(&mut self.contents, contents) != contents
-    }
-}
-
-/// A digest of the files' paths and of what `add` adds of each.
-fn digest(files: &BTreeSet<PathBuf>, add: impl Fn(&Path, &mut DefaultHasher)) -> u64 {
+/// A digest of the files below these: their paths, lengths and dates.
+fn digest(sources: &[PathBuf]) -> u64 {
+    let files: BTreeSet<PathBuf> = sources.iter().flat_map(|source| files(source)).collect();
     let mut into = DefaultHasher::new();
     for file in files {
-        file.hash(&mut into);
-        add(file, &mut into);
+        let facts = file.symlink_metadata().ok();
+        (file, facts.map(|facts| (facts.len(), facts.modified().ok()))).hash(&mut into);
     }
     into.finish()
 }
@@ -138,7 +96,7 @@ mod tests {
     use std::time::SystemTime;
 
     #[test]
-    fn files_change_by_what_is_in_them() {
+    fn files_change_with_their_names_lengths_and_dates() {
         let outer = tempfile::tempdir().unwrap(); // its own name begins with a point
         let folder = outer.path().join("book");
         fs::create_dir(&folder).unwrap();
@@ -149,22 +107,22 @@ mod tests {
         };
         let now = SystemTime::now();
         write("one", now);
-        let mut seen = Seen::new(vec![folder.clone(), folder.join("none")]);
-        assert!(!seen.changed());
-        write("one", now + Duration::from_hours(24));
-        assert!(!seen.changed(), "it was only touched");
-        write("two", now + Duration::from_hours(24));
-        assert!(seen.changed(), "within the same tick of the clock");
+        let sources = [folder.clone(), folder.join("none")];
+        let mut seen = digest(&sources);
+        let mut changed = || {
+            let now = digest(&sources);
+            mem::replace(&mut seen, now) != now
+        };
+        assert!(!changed());
+        write("two", now + Duration::from_secs(1));
+        assert!(changed(), "of the same length");
         write("old", now - Duration::from_hours(24));
-        assert!(seen.changed(), "an older file took its place");
+        assert!(changed(), "an older file took its place");
         fs::rename(&file, folder.join("other.md")).unwrap();
-        assert!(seen.changed(), "it has another name");
+        assert!(changed(), "it has another name");
         fs::create_dir(folder.join("target")).unwrap();
         fs::write(folder.join("target/made"), "a").unwrap();
         fs::write(folder.join(".hidden"), "a").unwrap();
-        assert!(!seen.changed());
-        seen.until = Instant::now();
-        write("new", now);
-        assert!(seen.changed(), "a new file after a while");
+        assert!(!changed());
     }
 }

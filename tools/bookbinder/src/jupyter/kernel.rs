@@ -10,7 +10,6 @@ use anyhow::{Context, Result, anyhow, bail};
 use lab::{out::warn, progress::Progress};
 use serde_json::json;
 use std::{
-    collections::HashSet,
     env, fs,
     path::{Path, PathBuf},
     process::Command,
@@ -39,10 +38,8 @@ impl Jupyter {
     /// Compiles the kernel, which takes minutes.
     pub(super) fn install_kernel(&self) -> Result<PathBuf> {
         let build = self.folder.join("build");
-        let before = compiled(&build);
         let began = Instant::now();
         let wait = Progress::new("Rust kernel", KERNEL_CRATES);
-        wait.inc(before);
         let mut install = cargo();
         install
             .args(["install", "evcxr_jupyter", "--locked", "--version", KERNEL, "--root"])
@@ -53,7 +50,7 @@ impl Jupyter {
             // It hands cells to the compiler, and waits. At level 0 it is three times as slow.
             .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
             .env("CARGO_PROFILE_RELEASE_LTO", "off");
-        let mut done = before;
+        let mut done = 0;
         let (status, lines) = watch(&mut install, |line| {
             if let Some(krate) = line.trim().strip_prefix("Compiling ") {
                 if done < KERNEL_CRATES {
@@ -175,22 +172,6 @@ impl Jupyter {
         }
         Ok(())
     }
-}
-
-/// How many crates an interrupted build has behind it.
-fn compiled(build: &Path) -> u64 {
-    let entries = fs::read_dir(build.join("release/.fingerprint")).into_iter().flatten().flatten();
-    let names: HashSet<String> = entries
-        .filter_map(|entry| {
-            // Cargo makes a folder for each crate at once, and notes there when it is compiled.
-            let notes = fs::read_dir(entry.path()).into_iter().flatten().flatten();
-            let mut notes = notes.map(|note| note.file_name().to_string_lossy().into_owned());
-            notes.any(|note| note.starts_with("dep-lib-")).then_some(())?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            name.rsplit_once('-').map(|(name, _)| name.to_owned())
-        })
-        .collect();
-    (names.len() as u64).min(KERNEL_CRATES)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ const RUNNER: &[&str] = &["nbclient>=0.10.2,<0.12"];
 /// What shows them in a browser.
 const LAB: &[&str] = &["jupyterlab>=4.2,<5"];
 
-/// How long Python or uv may take to print its version.
+/// How long Python may take to print its version.
 const ANSWER: Duration = Duration::from_mins(1);
 
 impl Jupyter {
@@ -38,27 +38,13 @@ impl Jupyter {
             warn("Python packages: there");
             return Ok(());
         }
-        let uv = answers("uv", &["--version"], "uv ");
         if !self.imports("sys") {
-            self.make_environment(uv)?;
+            self.make_environment()?;
         }
         let began = Instant::now();
         let wait = Progress::spinner("Python packages");
-        let mut install = if uv {
-            let mut install = Command::new("uv");
-            install.args(["pip", "install", "--python"]).arg(self.python());
-            install
-        } else {
-            let mut install = self.command();
-            install.args([
-                "-m",
-                "pip",
-                "install",
-                "--progress-bar=off",
-                "--disable-pip-version-check",
-            ]);
-            install
-        };
+        let mut install = self.command();
+        install.args(["-m", "pip", "install", "--progress-bar=off", "--disable-pip-version-check"]);
         let mut count = 0;
         let (status, lines) = watch(install.args(&packages), |line| {
             if let Some(package) = line.trim().strip_prefix("Collecting ") {
@@ -92,16 +78,8 @@ impl Jupyter {
     }
 
     /// An empty environment.
-    fn make_environment(&self, uv: bool) -> Result<()> {
+    fn make_environment(&self) -> Result<()> {
         let venv = self.folder.join("venv");
-        if uv {
-            let (status, lines) =
-                watch(Command::new("uv").args(["venv", "--clear"]).arg(&venv), |_| {})?;
-            if !status.success() {
-                bail!("uv could not make a Python environment: {}", cause(&lines));
-            }
-            return self.made_by("uv");
-        }
         let python = python().ok_or_else(|| {
             anyhow!(
                 "there is no Python 3.9 or newer here, which Jupyter needs; install it (Debian and Ubuntu: \
@@ -134,17 +112,13 @@ impl Jupyter {
     }
 }
 
-/// Whether a program ends well and in time, and what it prints begins with `answer`.
-fn answers(program: &str, arguments: &[&str], answer: &str) -> bool {
-    ask_within(ANSWER, program, arguments).is_some_and(|said| said.starts_with(answer))
-}
-
 /// A Python that is new enough, by name. A program of that name that hangs or prints something else does not count.
 fn python() -> Option<&'static str> {
     let test = "import sys; print('Python', sys.version); sys.exit(sys.version_info < (3, 9))";
-    ["python3", "python", "py"]
-        .into_iter()
-        .find(|python| answers(python, &["-c", test], "Python 3"))
+    let answers = |python: &&str| {
+        ask_within(ANSWER, python, &["-c", test]).is_some_and(|said| said.starts_with("Python 3"))
+    };
+    ["python3", "python", "py"].into_iter().find(answers)
 }
 
 #[cfg(test)]
