@@ -5,7 +5,6 @@
 // Code, formulas, addresses, directives, HTML and the bibliography (names and others' titles) are left out.
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { createRequire } from 'node:module';
 import nspell from 'nspell';
 import dictionary from 'dictionary-en-gb';
 
@@ -14,17 +13,10 @@ if (!places.length) {
   console.error('usage: node spell.mjs FILE_OR_FOLDER…');
   process.exit(2);
 }
-const gb = await load(dictionary);
-const spell = nspell(gb);
+const spell = nspell(dictionary);
 for (const line of readFileSync(new URL('words.txt', import.meta.url), 'utf8').split('\n')) {
   const word = line.replace(/#.*/, '').trim();
   if (word) spell.add(word);
-}
-
-// Version 3 of the dictionary calls back, later ones are the object itself.
-function load(made) {
-  if (typeof made !== 'function') return made;
-  return new Promise((done, fail) => made((error, found) => (error ? fail(error) : done(found))));
 }
 
 const files = [];

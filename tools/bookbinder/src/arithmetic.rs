@@ -8,13 +8,11 @@ use anyhow::{Result, bail};
 /// # Errors
 /// If they are not.
 pub fn holds(tex: &str) -> Result<()> {
-    for formula in tex.split("\\qquad") {
-        for pair in sides(formula).windows(2) {
-            if let (Some(left), Some(_)) = (value(&pair[0]), value(&pair[1]))
-                && !agrees(left, &pair[1])
-            {
-                bail!("`{}` is {left:.6}, and the formula says `{}`", pair[0], pair[1]);
-            }
+    for pair in sides(tex).windows(2) {
+        if let (Some(left), Some(_)) = (value(&pair[0]), value(&pair[1]))
+            && !agrees(left, &pair[1])
+        {
+            bail!("`{}` is {left:.6}, and the formula says `{}`", pair[0], pair[1]);
         }
     }
     Ok(())
@@ -77,26 +75,27 @@ impl<'t> Reader<'t> {
         digits.trim_end_matches('.')
     }
 
+    /// 1 behind one word, -1 behind the other.
+    fn either(&mut self, more: &str, less: &str) -> Option<f64> {
+        if self.eat(more) { Some(1.0) } else { self.eat(less).then_some(-1.0) }
+    }
+
     fn sum(&mut self) -> Option<f64> {
         let mut sum = self.product()?;
-        loop {
-            match () {
-                () if self.eat("+") => sum += self.product()?,
-                () if self.eat("-") => sum -= self.product()?,
-                () => return Some(sum),
-            }
+        while let Some(sign) = self.either("+", "-") {
+            sum += sign * self.product()?;
         }
+        Some(sum)
     }
 
     fn product(&mut self) -> Option<f64> {
         let mut product = self.power()?;
         loop {
             let close = ["(", "\\ln", "\\sqrt", "\\frac"].iter().any(|at| self.0.starts_with(at));
-            match () {
-                () if self.eat("/") => product /= self.power()?,
-                () if self.eat("\\cdot") || close => product *= self.power()?,
-                () => return Some(product),
-            }
+            let Some(exponent) = self.either("\\cdot", "/").or(close.then_some(1.0)) else {
+                return Some(product);
+            };
+            product *= self.power()?.powf(exponent);
         }
     }
 

@@ -56,29 +56,12 @@ pub fn records_page(machine: &str) -> String {
 }
 
 /// The most values on a page of a run: each is a row, and a page has 2,500 elements at most.
-const ROWS: usize = 250;
-
-/// The most bytes of a file with a run's values, as [`weight`] estimates them.
-const BYTES: usize = 240_000;
-
-/// About how many bytes a value takes as JSON.
-fn weight(value: &Value) -> usize {
-    200 + 22 * value.samples.0.len()
-}
+const ROWS: usize = 100;
 
 /// The parts that a run's values are split into: most runs have one.
 pub fn parts(run: &Run) -> Vec<Range<usize>> {
-    let (mut parts, mut start, mut bytes) = (Vec::new(), 0, 0);
-    for (at, value) in run.values.iter().enumerate() {
-        let own = weight(value);
-        if at > start && (at - start == ROWS || bytes + own > BYTES) {
-            parts.push(start..at);
-            (start, bytes) = (at, 0);
-        }
-        bytes += own;
-    }
-    parts.push(start..run.values.len());
-    parts
+    let end = run.values.len();
+    (0..end.max(1)).step_by(ROWS).map(|start| start..end.min(start + ROWS)).collect()
 }
 
 /// The name of a part's page and file, next to the others of its machine: `matmul-ladder`, `matmul-ladder-part-2`.
@@ -102,8 +85,7 @@ pub fn value_place(records: &Records, value: &Value) -> String {
     let anchor = html::value_anchor(&lab::record::name(&value.key, &value.params));
     let found = records.runs().find_map(|run| {
         let at = run.values.iter().position(|one| std::ptr::eq(one, value))?;
-        let part = parts(run).iter().position(|part| part.contains(&at))?;
-        Some(part_page(&records.name, run, part))
+        Some(part_page(&records.name, run, at / ROWS))
     });
     format!("{}#{anchor}", found.unwrap_or_else(|| records_page(&records.name)))
 }
@@ -138,22 +120,16 @@ mod tests {
 
     #[test]
     fn a_long_run_has_parts_and_each_value_is_in_one() {
-        let value = |samples: usize| {
-            Value::new("a.b", &[], lab::Unit::Count, lab::Samples(vec![1.0; samples]))
+        let value = Value::new("a.b", &[], lab::Unit::Count, lab::Samples(vec![1.0]));
+        let run = |count| Run {
+            experiment: "a.b".to_owned(),
+            values: vec![value.clone(); count],
+            ..Run::default()
         };
-        let run = |values| Run { experiment: "a.b".to_owned(), values, ..Run::default() };
-        let few = run(vec![value(1); 3]);
-        assert_eq!(parts(&few), vec![0..3; 1]);
-        assert_eq!(parts(&run(Vec::new())), vec![0..0; 1]);
-        let rows = run(vec![value(1); 501]);
-        assert_eq!(parts(&rows), [0..250, 250..500, 500..501]);
-        assert_eq!(part_name(&rows, 0), "a-b");
-        assert_eq!(part_name(&rows, 2), "a-b-part-3");
-        // 101 samples weigh more than 2 kB: about a hundred such values are a part.
-        let heavy = parts(&run(vec![value(101); 150]));
-        assert!(heavy.len() == 2 && heavy[0].end == heavy[1].start, "{heavy:?}");
-        // One that is too heavy alone is still there.
-        assert_eq!(parts(&run(vec![value(20_000), value(1)])), [0..1, 1..2]);
+        assert_eq!(parts(&run(3)), vec![0..3; 1]);
+        assert_eq!(parts(&run(0)), vec![0..0; 1]);
+        assert_eq!(parts(&run(201)), [0..100, 100..200, 200..201]);
+        assert_eq!([0, 2].map(|part| part_name(&run(201), part)), ["a-b", "a-b-part-3"]);
     }
 
     #[test]
