@@ -31,7 +31,6 @@ tab.setDefaultTimeout(600_000);
 await tab.addInitScript(() => { window.print = () => {}; });
 for (const chapter of only ? [only] : ['', ...chapters]) {
   await tab.goto(pathToFileURL(resolve(book, chapter, 'print.html')).href, { waitUntil: 'load' });
-  await tab.evaluate(() => document.querySelectorAll('details').forEach((fold) => { fold.open = true; }));
   const file = join(out, `${chapter || 'throughput'}.pdf`);
   const footer = '<div style="width: 100%; font-size: 8px; text-align: center"><span class="pageNumber"></span></div>';
   await tab.pdf({ path: file, format: 'A4', margin: { top: '16mm', bottom: '18mm', left: '16mm', right: '16mm' }, displayHeaderFooter: true, headerTemplate: '<span></span>', footerTemplate: footer, printBackground: true, outline: true, tagged: true, timeout: 900_000 });

@@ -1,7 +1,7 @@
 //! What the pages cite and the terms that they use: `book/src/bibliography.md` and
 //! `book/src/glossary.md`.
 
-use crate::{html, text};
+use crate::{html, markdown::sentences, text};
 use anyhow::{Result, bail};
 use std::{collections::BTreeMap, path::Path};
 
@@ -15,9 +15,6 @@ pub type Bibliography = BTreeMap<String, String>;
 /// If the file can't be read or a key is there twice.
 pub fn bibliography(file: &Path) -> Result<Bibliography> {
     let mut sources = Bibliography::new();
-    if !file.is_file() {
-        return Ok(sources);
-    }
     let text = text::read(file)?;
     let mut last: Option<String> = None;
     for (number, line) in text.lines().enumerate() {
@@ -69,9 +66,6 @@ pub type Glossary = BTreeMap<String, Term>;
 /// If the file can't be read or a term is there twice.
 pub fn glossary(file: &Path) -> Result<Glossary> {
     let mut terms = Glossary::new();
-    if !file.is_file() {
-        return Ok(terms);
-    }
     let text = text::read(file)?;
     let lines: Vec<&str> = text.lines().collect();
     for (at, pair) in lines.windows(2).enumerate() {
@@ -84,10 +78,7 @@ pub fn glossary(file: &Path) -> Result<Glossary> {
             lines[at + 2..].iter().take_while(|l| l.starts_with(' ') && !l.trim().is_empty());
         let definition = more.fold(definition.to_owned(), |text, line| text + " " + line.trim());
         let plain = plain(&definition);
-        let short = match plain.find(". ") {
-            Some(end) => plain[..=end].to_owned(),
-            None => plain.clone(),
-        };
+        let short = sentences(&plain, ".")[0].to_owned();
         let term = Term { name: name.trim().to_owned(), short, also: also_called(&plain) };
         if terms.insert(html::slug(name), term).is_some() {
             bail!("{}:{}: the term `{name}` is there twice", file.display(), at + 1);

@@ -70,11 +70,7 @@ impl Jupyter {
         }
         wait.finish();
         let seconds = began.elapsed().as_secs();
-        warn(format!(
-            "Rust kernel: evcxr_jupyter {KERNEL} installed in {} min {} s",
-            seconds / 60,
-            seconds % 60
-        ));
+        warn(format!("Rust kernel: evcxr_jupyter {KERNEL} installed in {seconds} s"));
         fs::remove_dir_all(&build).with_context(|| format!("can't remove {}", build.display()))?;
         self.kernel().ok_or_else(|| {
             anyhow!("cargo installed the Rust kernel, but it is not in {}", self.folder.display())
