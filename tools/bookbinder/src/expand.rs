@@ -20,7 +20,7 @@
 //! | `$…$`, `$$…$$` | a formula |
 //! | `[^key]` | a footnote from the bibliography |
 //! | `> [!CLAIM] …` | the box of a claim that is tested |
-//! | `> [!CHECK] …` | a question with answers to choose from, see [`mod@check`] |
+//! | `> [!CHECK] …` | a question with answers to choose from: `- [ ] ANSWER: WHY` each, `[x]` for the right one; where it is a number, a formula of its sentence has to compute it |
 //! | a fence `rust,cell` | code with the output that the notebook recorded; `rust,cell,figure` only draws, and is folded |
 //! | `<some-element>` … `</some-element>` | an element of the book's scripts; in a notebook only its content |
 //!
