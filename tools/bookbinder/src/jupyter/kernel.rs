@@ -13,7 +13,6 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
-    time::Instant,
 };
 
 /// How many crates the kernel is made of, for the bar.
@@ -38,7 +37,6 @@ impl Jupyter {
     /// Compiles the kernel, which takes minutes.
     pub(super) fn install_kernel(&self) -> Result<PathBuf> {
         let build = self.folder.join("build");
-        let began = Instant::now();
         let wait = Progress::new("Rust kernel", KERNEL_CRATES);
         let mut install = cargo();
         install
@@ -69,8 +67,7 @@ impl Jupyter {
             );
         }
         wait.finish();
-        let seconds = began.elapsed().as_secs();
-        warn(format!("Rust kernel: evcxr_jupyter {KERNEL} installed in {seconds} s"));
+        warn(format!("Rust kernel: evcxr_jupyter {KERNEL} installed"));
         fs::remove_dir_all(&build).with_context(|| format!("can't remove {}", build.display()))?;
         self.kernel().ok_or_else(|| {
             anyhow!("cargo installed the Rust kernel, but it is not in {}", self.folder.display())
