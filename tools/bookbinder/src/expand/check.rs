@@ -37,7 +37,7 @@ pub(super) fn folded(check: &str) -> Result<String> {
             ensure!(words || computed, "no formula of its sentence computes `{answer}`");
         }
         (rights, wrongs) = (rights + usize::from(right), wrongs + usize::from(!right));
-        let (class, word) = if right { ("right", "Yes") } else { ("wrong", "No") };
+        let (class, word) = if right { ("yes", "Yes") } else { ("no", "No") };
         let answer = html::attribute(answer);
         let fold = format!("<details class=\"{class}\"><summary>{answer}</summary>");
         let _ = write!(made, "\n{fold}\n\n{word}. {why}\n\n</details>\n");
