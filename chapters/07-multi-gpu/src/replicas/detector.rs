@@ -75,6 +75,8 @@ pub struct Detector {
     pub limits: Limits,
     failure: Mutex<Option<Failure>>,
     told: Condvar,
+    /// Held while the others hear of it: until then no connection is closed.
+    telling: Mutex<()>,
     /// This process is done: nothing that happens now is an error.
     over: AtomicBool,
     /// Connections that are still read.
@@ -115,6 +117,9 @@ impl Detector {
         let detector = Arc::clone(self);
         thread::Builder::new().spawn(move || {
             detector.listen(rank, &mut line, &out);
+            // A connection that closes on what nobody has read is reset, and takes with it what the other one has not read yet
+            // (RFC 1122, 4.2.2.13).
+            let _ = io::copy(&mut line, &mut io::sink());
             detector.open.fetch_sub(1, Ordering::Relaxed);
         })?;
         Ok(())
@@ -173,6 +178,7 @@ impl Detector {
 
     /// Ends the run for all. The first failure counts.
     pub fn decide(&self, failure: Failure) {
+        let _telling = lock(&self.telling);
         let mut first = lock(&self.failure);
         if first.is_some() || self.over.load(Ordering::Relaxed) {
             return;
@@ -223,6 +229,7 @@ impl Watching {
             limits,
             failure: Mutex::new(None),
             told: Condvar::new(),
+            telling: Mutex::new(()),
             over: AtomicBool::new(false),
             open: AtomicUsize::new(0),
             lines: (0..size).map(|_| OnceLock::new()).collect(),
@@ -249,6 +256,7 @@ impl Drop for Watching {
             self.failed(&Error::Config("it panicked".into()));
         }
         self.over.store(true, Ordering::Relaxed);
+        drop(lock(&self.telling)); // another thread may be about to
         let close = |how| {
             for line in self.lines.iter().filter_map(OnceLock::get) {
                 let _ = lock(line).shutdown(how);
