@@ -1,10 +1,10 @@
 //! `train --model gpt`: a language model, trained on the sources of the crates that the course is built from.
 
-use crate::train::Train;
+use crate::train::{Train, first_device, is_auto};
 use anyhow::{Result, bail};
 use clap::Args;
-use cpu_gpu::gpu::{Devices, devices};
-use lab::{files::typed, out::say};
+use cpu_gpu::gpu::devices;
+use lab::{Device, files::typed, out::say};
 use language_model::{
     corpus::Corpus,
     product::Numbers,
@@ -85,7 +85,10 @@ impl Gpt {
             None => Amount::Minutes(self.minutes.unwrap_or(MINUTES)),
         };
         let replicas = train.replicas.unwrap_or(1);
-        let on_cores = replicas > 1 || settings.numbers == Numbers::Bf16;
+        let device = match train.device.as_deref() {
+            asked if is_auto(asked) && settings.numbers == Numbers::Bf16 => Device::Cpu,
+            asked => first_device(asked, replicas, &devices())?,
+        };
         Ok(Job {
             config,
             settings,
@@ -95,33 +98,10 @@ impl Gpt {
             folder,
             resume: train.resume,
             threads: 0,
-            device: device(train.device.as_deref(), on_cores, &devices())?,
+            device: (device != Device::Cpu).then(|| device.id()),
             replicas,
             checkpoint_every: CHECKPOINT_EVERY,
         })
-    }
-}
-
-/// The device that takes the steps, by chapter 2's name; none for this machine's cores. Unless told otherwise the first NVIDIA
-/// GPU, or else the first that OpenCL drives, if it can take the steps.
-fn device(asked: Option<&str>, on_cores: bool, there: &Devices) -> Result<Option<String>> {
-    let names = || there.found.iter().map(|about| about.id.as_str());
-    let found = |id: &&str| names().any(|name| name == *id);
-    match asked.unwrap_or("auto") {
-        "cpu" => Ok(None),
-        "auto" if on_cores => Ok(None),
-        "auto" => Ok(["cuda", "opencl-gpu"].into_iter().find(found).map(str::to_owned)),
-        asked => {
-            let id = asked.strip_suffix(":0").unwrap_or(asked);
-            if !found(&id) {
-                let all: Vec<&str> = ["auto", "cpu"].into_iter().chain(names()).collect();
-                bail!(
-                    "this machine has no device {asked} for a language model; take one of {}",
-                    all.join(", ")
-                );
-            }
-            Ok(Some(id.to_owned()))
-        }
     }
 }
 
@@ -131,13 +111,13 @@ pub fn train(job: &Job, stop: &mut dyn FnMut() -> bool) -> Result<()> {
     let folder = typed(&job.folder);
     if flow == Flow::Stopped {
         // Others add up in another order: other bits.
-        let others = match (&job.device, job.replicas) {
-            (Some(device), _) => format!(" --device {device}"),
-            (None, 1) => " --device cpu".to_owned(),
-            (None, some) => format!(" --replicas {some}"),
+        let device = job.device.as_deref().unwrap_or("cpu");
+        let replicas = match job.replicas {
+            1 => String::new(),
+            some => format!(" --replicas {some}"),
         };
         bail!(
-            "stopped after step {step}; go on with: cargo run -- train --resume --run {folder}{others}"
+            "stopped after step {step}; go on with: cargo run -- train --resume --run {folder} --device {device}{replicas}"
         );
     }
     say(&format!("run: {folder}"));
@@ -156,7 +136,7 @@ pub fn train(job: &Job, stop: &mut dyn FnMut() -> bool) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cpu_gpu::gpu::{Api, Kind, testing};
+    use cpu_gpu::gpu::{Api, Devices, Kind, testing};
 
     #[test]
     fn a_gpu_is_taken_unless_told_otherwise() {
@@ -173,21 +153,28 @@ mod tests {
             ],
             missing: vec![],
         };
-        let of = |asked, on_cores| device(asked, on_cores, &there).unwrap();
-        assert_eq!(of(None, false).as_deref(), Some("cuda"));
-        assert_eq!(of(Some("auto"), true), None);
-        assert_eq!(of(Some("cpu"), false), None);
-        for (asked, id) in [("cuda:0", "cuda"), ("cuda:1", "cuda:1"), ("opencl-gpu", "opencl-gpu")]
-        {
-            assert_eq!(of(Some(asked), false).as_deref(), Some(id));
+        let of = |asked, replicas| first_device(asked, replicas, &there).unwrap().id();
+        for (asked, replicas, id) in [
+            (None, 1, "cuda"),
+            (None, 2, "cuda"),
+            (Some("auto"), 3, "cpu"), // there is no third
+            (Some("cpu"), 1, "cpu"),
+            (Some("cuda:0"), 2, "cuda"),
+            (Some("cuda:1"), 1, "cuda:1"),
+            (Some("opencl-gpu"), 1, "opencl-gpu"),
+            (Some("opencl-cpu"), 9, "opencl-cpu"),
+        ] {
+            assert_eq!(of(asked, replicas), id);
         }
-        assert_eq!(device(None, false, &Devices::default()).unwrap(), None);
-        let said = device(Some("cuda:2"), false, &there).unwrap_err().to_string();
+        let refused =
+            |asked, replicas| first_device(Some(asked), replicas, &there).unwrap_err().to_string();
+        let said = refused("cuda:2", 1);
         assert!(said.contains("cuda:2") && said.contains("opencl-gpu"), "{said}");
-        for left in ["opencl-gpu", "opencl-cpu"] {
+        let said = refused("cuda:1", 2);
+        assert!(said.contains("no cuda:2") && said.contains("fewer --replicas"), "{said}");
+        for left in ["opencl-gpu", "cpu"] {
             there.found.retain(|about| !about.id.starts_with("cuda"));
-            let taken = device(None, false, &there).unwrap();
-            assert_eq!(taken.as_deref(), Some(left).filter(|id| *id == "opencl-gpu"));
+            assert_eq!(first_device(None, 1, &there).unwrap().id(), left);
             there.found.retain(|about| about.id == "opencl-cpu");
         }
     }

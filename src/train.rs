@@ -6,6 +6,7 @@ use crate::{
 };
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, value_parser};
+use cpu_gpu::gpu::{Devices, devices};
 use lab::{
     Device, data,
     files::typed,
@@ -19,7 +20,7 @@ use multi_gpu::{
     Rank,
     replicas::{
         launch,
-        member::{Launcher, alone},
+        member::{Launcher, MOST_RANKS, alone},
         run::device_of,
     },
 };
@@ -33,6 +34,27 @@ use training::{
     Config, EngineKind, Model, Outcome, Precision, Settings, Start, Terminal, Watcher,
     checkpoint::Checkpoint, config::DEFAULT_BATCH, optimizer::Rule, schedule::Schedule, train_on,
 };
+
+/// Whether a user leaves the device to the program.
+pub fn is_auto(asked: Option<&str>) -> bool {
+    asked.is_none_or(|name| name.is_empty() || name == "auto")
+}
+
+/// The first of so many replicas' devices, among those that are there: each has a GPU of its own, and `auto` takes none where that
+/// can't be.
+pub fn first_device(asked: Option<&str>, replicas: usize, there: &Devices) -> Result<Device> {
+    let names: Vec<&str> = there.found.iter().map(|about| about.id.as_str()).collect();
+    let first = Device::among(asked, &names)?;
+    let all = (0..replicas.min(MOST_RANKS)).map(|replica| device_of(first, replica));
+    match all.filter(|own| *own != Device::Cpu).find(|own| !names.contains(&&*own.id())) {
+        None => Ok(first),
+        Some(_) if is_auto(asked) => Ok(Device::Cpu),
+        Some(own) => bail!(
+            "{replicas} replicas take a GPU each, from {first} on, and this machine has no {own}; take fewer --replicas, or \
+             --device cpu"
+        ),
+    }
+}
 
 /// The options of `train`. What is left out comes from the checkpoint with `--resume`, from the defaults
 /// otherwise.
@@ -343,29 +365,15 @@ impl Train {
     }
 
     /// Where the settings' engine computes: chapter 5's on any of chapter 2's devices, except for what only a CPU can do so far.
-    /// Each replica has a GPU of its own, and `auto` takes none where that can't be.
     fn place(&self, settings: &Settings) -> Result<Device> {
         let asked = self.device.as_deref();
         if settings.engine == EngineKind::Dfdx {
             return Ok(Device::choose(asked, training::gpus())?);
         }
-        let auto = asked.is_none_or(|name| name.is_empty() || name == "auto");
-        if auto && settings.precision != Precision::F32 {
+        if is_auto(asked) && settings.precision != Precision::F32 {
             return Ok(Device::Cpu);
         }
-        let there = cpu_gpu::gpu::devices().found;
-        let names: Vec<&str> = there.iter().map(|about| about.id.as_str()).collect();
-        let first = Device::among(asked, &names)?;
-        let replicas = self.replicas.unwrap_or(1);
-        let all = (0..replicas).map(|replica| device_of(first, replica));
-        match all.filter(|own| *own != Device::Cpu).find(|own| !names.contains(&&*own.id())) {
-            None => Ok(first),
-            Some(_) if auto => Ok(Device::Cpu),
-            Some(own) => bail!(
-                "{replicas} replicas take a GPU each, from {first} on, and this machine has no {own}; take fewer --replicas, or \
-                 --device cpu"
-            ),
-        }
+        first_device(asked, self.replicas.unwrap_or(1), &devices())
     }
 
     /// The run that these options ask for; a new one without `--run` has no folder yet.

@@ -64,7 +64,7 @@ impl Trains for Cores {
     }
 
     fn sound(&mut self) -> Result<()> {
-        self.check().map_err(Error::Team)
+        self.told().map_err(Error::Team)
     }
 }
 
@@ -184,23 +184,25 @@ pub fn on_device(
     settings: &Settings,
     device: Device,
 ) -> Result<Box<dyn Learner<Device = Cpu>>> {
-    Ok(Box::new(Engine::on(open(device, settings, settings.batch)?, dev, settings)?))
+    Ok(Box::new(Engine::on(open(device, settings, [1, 1])?, dev, settings)?))
 }
 
 /// Bytes of chapter 4's data set, which a device keeps beside all else.
 const DATA: u64 = 60_000 * 4 * PIXELS as u64;
 
-/// A device of chapter 2, for steps of so many images.
+/// A device of chapter 2, for the steps of so many replicas, of which so many share it.
 ///
 /// # Errors
 /// [`Error::Device`] if it is not there or does not start; [`Error::Config`] if a step needs more memory than it has: it says
 /// which would fit.
-pub fn open(device: Device, settings: &Settings, images: usize) -> Result<Gpu<'static>> {
+pub fn open(device: Device, settings: &Settings, replicas: [usize; 2]) -> Result<Gpu<'static>> {
     let gpu = gpu::open(&device.id()).map_err(|why| Error::Device(why.to_string()))?;
     // A run has one device, and takes it to the end of the program.
     let device = Gpu::new(&*Box::leak(gpu));
-    let bytes = |rows: usize| DATA + cast::bytes(&of(settings), &passes(settings, rows));
-    let fits = device.fits(images, "images", bytes);
+    // Replicas get their parts of a batch from the host.
+    let data = if replicas[0] > 1 { 0 } else { DATA };
+    let bytes = |rows: usize| data + cast::bytes(&of(settings), &passes(settings, rows));
+    let fits = device.fits(settings.batch, "images", replicas, bytes);
     fits.map_err(|why| Error::Config(why.to_string())).map(|()| device)
 }
 
@@ -313,26 +315,6 @@ impl<B: Trains> Engine<B> {
     }
     // ANCHOR_END: passes
 
-    /// This rank's part of a batch of so many `images`, from the `first` on: one pass, which knows how to go on with the other
-    /// ranks. It counts what there is to count.
-    fn pass_of(&mut self, (first, images): (usize, usize), pixels: &[f32], labels: &[u32]) {
-        let (step, (numbers, scale)) = (self.step.get_mut(), numbers());
-        step.set_scale(scale);
-        self.fresh.set(true);
-        let (rows, share) = match labels.len() {
-            // More ranks than images: the others wait for this one, too.
-            0 => (1, 0.0),
-            rows => (rows, 1.0 / images as f32),
-        };
-        if labels.is_empty() {
-            step.fill(rows, &[0.0; PIXELS], &[0]);
-        } else {
-            step.fill(rows, pixels, labels);
-        }
-        step.part(Pass { rows, training: true, numbers, adds: false }, first, share);
-        step.skip(1); // the batch has one mask, whoever has its parts
-    }
-
     /// The scores of all pieces, (images, 10) in a row, when they are there.
     fn fetched(&mut self, pieces: Vec<B::Fetching>) -> Scores {
         let step = self.step.get_mut();
@@ -350,8 +332,11 @@ impl<B: Trains> Engine<B> {
         };
         let labels: Vec<u32> = truth.chunks_exact(CLASSES).map(|row| best(row) as u32).collect();
         if let Some(part) = self.part {
-            self.pass_of(part, &pixels, &labels);
-            return Vec::new();
+            let (step, (numbers, scale)) = (self.step.get_mut(), numbers());
+            step.set_scale(scale);
+            self.fresh.set(true);
+            step.shared(part, (&pixels, &labels), 1, numbers);
+            return Vec::new(); // the pass counts what there is to count
         }
         self.passes(labels.len(), |step, _, piece| {
             let pixels = &pixels[piece.start * PIXELS..piece.end * PIXELS];

@@ -8,7 +8,7 @@
 //! 4. [`schedule`]: who computes what when, as data; [`pipeline`]: micro-batches through the ranks.
 //! 5. [`tensor`]: products split by columns and rows.
 //! 6. [`zero`]: replicas that do not keep everything everywhere.
-//! 7. [`group`]: some ranks of others; [`hybrid`]: data × pipeline × tensor, and a rank of any split.
+//! 7. [`group`]: some ranks of others; [`grid`]: where each stands; [`hybrid`]: data × pipeline × tensor, a rank of any split.
 //! 8. [`wire`]: a slow network; [`overlap`]: gradients on their way during the backward pass.
 //! 9. [`dfdx`]: replicas of chapter 4's models.
 //! 10. [`equality`]: every way against one device.
@@ -18,6 +18,7 @@ pub mod claims;
 pub mod data_parallel;
 pub mod dfdx;
 pub mod equality;
+pub mod grid;
 pub mod group;
 pub mod hybrid;
 pub mod job;

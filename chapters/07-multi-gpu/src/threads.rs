@@ -64,6 +64,14 @@ pub fn run<T: Send>(size: usize, work: impl Fn(Threads) -> Result<T> + Sync) -> 
         let threads: Vec<_> = ranks.map(|rank| scope.spawn(|| work(rank))).collect();
         threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
     });
+    together(results)
+}
+
+/// What all ranks came to, in their order.
+///
+/// # Errors
+/// As [`run`].
+pub fn together<T>(results: Vec<thread::Result<Result<T>>>) -> Result<Vec<T>> {
     let (mut done, mut errors) = (Vec::new(), Vec::new());
     for (rank, result) in results.into_iter().enumerate() {
         match result {

@@ -16,16 +16,17 @@ use lab::Device;
 use multi_gpu::{
     Communicator, Error, PointToPoint, Rank,
     comm::{
-        gpus::over_nccl,
+        gpus::{Joined, over_nccl},
         nccl::{Nccl, unique_id},
     },
     replicas::{
-        link::Link,
+        link::{Link, broken_gradients},
         run::{engine, train_learner},
         show::twenty_steps,
     },
     split::{
         group::{ALL, DATA},
+        hybrid::{Grid, Settings as Split},
         ranks::Peers,
     },
     threads,
@@ -133,8 +134,8 @@ fn replicas_train_by_it_as_by_threads() {
 #[ignore = "runs in programs of its own"]
 fn inner_train() {
     let Some((me, size)) = inside() else { return };
-    let (comm, told) = over_nccl(join(me, size), Device::Cuda(0)).unwrap();
-    assert_eq!(told, None);
+    let Joined { comm, told, here } = over_nccl(join(me, size), Device::Cuda(0)).unwrap();
+    assert_eq!((told, here), (None, size));
     let link = Link::new(comm);
     for model in [Model::Mlp, Model::Resnet] {
         let (config, data) = twenty_steps(model);
@@ -229,6 +230,25 @@ fn inner_program() {
     drop((loaded, device));
     drop(gpu);
     assert_eq!(count("libcuda.so", "fake_left\0"), 0, "not everything was given back");
+}
+
+#[test]
+fn a_rank_whose_gradient_is_broken_is_named_though_its_numbers_stay_where_they_lie() {
+    run("inner_broken", 2, &[]);
+}
+
+#[test]
+#[ignore = "runs in programs of its own"]
+fn inner_broken() {
+    let Some((me, size)) = inside() else { return };
+    let gpu = gpu::open("cuda").unwrap();
+    let comm = over_nccl(join(me, size), Device::Cuda(0)).unwrap().comm;
+    let (link, model) = (Link::new(comm), of(&Settings::of(Model::Linear)));
+    let joint = link.join(&model, &Split::of(Grid::replicas_of(size))).unwrap().1;
+    let value = if me == Rank(1) { f32::NAN } else { 1.0 };
+    let why = laws::summed(&link, Gpu::new(&*gpu).with_ranks(joint), value);
+    let why = why.unwrap_err().to_string();
+    assert_eq!(why, broken_gradients(&[1]).to_string());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[allow(dead_code, reason = "it has no device")]
 mod laws;
 
 /// `mpirun` with what tests need: root's leave, more processes than cores, an end after a minute.

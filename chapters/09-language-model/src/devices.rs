@@ -6,7 +6,7 @@
 //! 1. [`gpt`]: how this model is cut over ranks.
 //! 2. [`rank`]: a rank's step.
 //! 3. [`how`]: the ways by name, run on threads.
-//! 4. [`replicas`]: the batch split over threads, for the command.
+//! 4. [`replicas`]: the batch split over threads, on cores or on GPUs, for the command.
 
 pub mod gpt;
 pub mod how;

@@ -25,7 +25,7 @@ pub fn trainer<'g>(
 ) -> Result<Trainer<Gpu<'g>>> {
     let device = Gpu::new(gpu);
     let Trainer { config, settings, step, .. } = *begun;
-    device.fits(settings.batch, "sequences", |batch| bytes(&config, &settings, batch))?;
+    device.fits(settings.batch, "sequences", [1, 1], |batch| bytes(&config, &settings, batch))?;
     let model = begun.model();
     let parameters = model.parameters.clone();
     let mut own = Trainer::on(device, model, settings, stream)?;
@@ -35,7 +35,7 @@ pub fn trainer<'g>(
 }
 
 /// Bytes that a step on so many sequences takes on a GPU; more than any has for a batch that can't be cut into its pieces.
-fn bytes(config: &Config, settings: &Settings, batch: usize) -> u64 {
+pub(crate) fn bytes(config: &Config, settings: &Settings, batch: usize) -> u64 {
     let Settings { accumulate, length, .. } = *settings;
     if !batch.is_multiple_of(accumulate) {
         return u64::MAX;

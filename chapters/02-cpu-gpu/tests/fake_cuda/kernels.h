@@ -3,6 +3,7 @@
 // each other. Nothing is computed that the launch would not compute: a grid that is too small leaves C unwritten.
 #pragma once
 #include "fake.h"
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <string>
@@ -42,6 +43,8 @@ inline std::vector<size_t> parameters_of(const std::string &name) {
         {"scale", {8, 8, 4}},
         {"copy", {8, 8, 4}},
         {"copy_words", {8, 4, 8, 4, 4}},
+        {"zero", {8, 4, 4}},
+        {"broken", {8, 4, 8, 4, 4}},
         {"wmma", {8, 8, 8, 4, 4, 4, 4, 4}},
         {"wgmma", {128, 128, 8, 4, 4, 4, 8}},
     };
@@ -142,15 +145,28 @@ inline float bf16_at(uint64_t at) {
     return value;
 }
 
-// A launch of a matrix product, or of a copy by words, as work for later. The driver copies the parameters before it returns.
+// A launch of a matrix product, or of what ranks do by words, as work for later. The driver copies the parameters before it returns.
 inline std::function<void()> product_of(const Module &kernel, const Grid &grid, void **parameters) {
     const std::string &name = kernel.name;
     const auto length = [&](int at) { return long(parameter<uint32_t>(parameters, at)); };
     const auto pointer = [&](int at) { return parameter<uint64_t>(parameters, at); };
-    if (name == "copy_words") { // the engine's operands: a buffer, and where in it the numbers begin
+    if (name == "zero") { // the engine's operands: a buffer, and where in it the numbers begin
+        const uint64_t to = pointer(0) + 4 * length(1);
+        const long count = length(2);
+        return [=] { memset(fake_bytes(to, 4 * count), 0, 4 * count); };
+    }
+    if (name == "copy_words" || name == "broken") {
         const uint64_t from = pointer(0) + 4 * length(1), to = pointer(2) + 4 * length(3);
         const long count = length(4);
         DEMAND(grid.block_x == 256 && grid.x == up(count, 256));
+        if (name == "broken")
+            return [=] {
+                for (long i = 0; i < count; i++) {
+                    float value, yes = 1;
+                    memcpy(&value, fake_bytes(from + 4 * i, 4), 4);
+                    if (!std::isfinite(value)) memcpy(fake_bytes(to + 8, 4), &yes, 4);
+                }
+            };
         return [=] { memcpy(fake_bytes(to, 4 * count), fake_bytes(from, 4 * count), 4 * count); };
     }
     const long m = length(3), n = length(4), k = length(5);

@@ -2,6 +2,7 @@
 
 use crate::{
     program::{BLOCKS, Program},
+    ranks::Failed,
     tensor::{Place, Tensor},
 };
 use std::borrow::Cow;
@@ -43,10 +44,12 @@ pub trait Backend {
     /// What was fetched, when it is there.
     fn fetched(&mut self, fetching: Self::Fetching) -> Vec<f32>;
 
-    /// What has failed, in a sentence: nothing on a device that can't fail.
-    fn failed(&self) -> Option<String> {
-        None
-    }
+    /// Whether all has gone well, with other ranks too. After a failure no program does anything: this rank's next message would
+    /// meet another step's.
+    ///
+    /// # Errors
+    /// What failed first; from the second time on, its sentence.
+    fn told(&mut self) -> Result<(), Failed>;
 }
 
 /// What suits a device in a program.

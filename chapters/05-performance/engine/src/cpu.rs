@@ -6,7 +6,7 @@ use crate::{
     ops::relu::at_least,
     plan::Plan,
     program::{Call, Collective, Numbers, Product, Program, What, Work, block_of, blocks_of},
-    ranks::{Failed, Ranks},
+    ranks::{self, Failed, Ranks},
     spans::Bases,
     state,
     tensor::{Matrix, Place, Tensor},
@@ -100,17 +100,6 @@ impl Cpu {
     /// Bytes of a buffer.
     pub fn bytes(&self, place: Place) -> usize {
         size_of_val(self.lasting[place.lasting()].slice())
-    }
-
-    /// Whether all went well with other ranks. After a failure no program does anything: this rank's next message would
-    /// meet another step's.
-    ///
-    /// # Errors
-    /// What failed; from the second time on, its sentence.
-    pub fn check(&mut self) -> Result<(), Failed> {
-        let Some(error) = self.failed.take() else { return Ok(()) };
-        self.failed = Some(error.to_string().into());
-        Err(error)
     }
 
     /// The numbers of a tensor that outlives its program.
@@ -286,8 +275,8 @@ impl Backend for Cpu {
         Loaded { calls, plan, outputs, small, spent, nanoseconds }
     }
 
-    fn failed(&self) -> Option<String> {
-        self.failed.as_ref().map(ToString::to_string)
+    fn told(&mut self) -> Result<(), Failed> {
+        ranks::told(&mut self.failed)
     }
 
     fn run(&mut self, loaded: &Loaded) {

@@ -28,11 +28,21 @@ fn arena(plan: &Plan, program: &Program, form: Form) -> u64 {
     bytes(plan.arena) + outputs.map(|output| bytes(output.words())).sum::<u64>()
 }
 
-// ANCHOR: needs
 impl Needs {
-    /// What these passes of a model take, one after the other, on a device
-    /// with so many threads.
+    /// What these passes of a model take, one after the other, on a device with so many threads.
     pub fn of(model: &Model, all: &[Pass], form: Form, threads: usize) -> Self {
+        Self::seen(model, all, form, threads, |_, _| {})
+    }
+
+    /// [`Needs::of`]; `look` sees what was planned, each pass once.
+    pub fn seen(
+        model: &Model,
+        all: &[Pass],
+        form: Form,
+        threads: usize,
+        mut look: impl FnMut(&Program, &Plan),
+    ) -> Self {
+        // ANCHOR: needs
         let words = model.params.words();
         let mut needs = Self {
             parameters: bytes(words)
@@ -51,10 +61,11 @@ impl Needs {
             needs.arena = needs.arena.max(arena(&plan, &program, form));
             let scratch = bytes(threads * plan.scratch);
             needs.scratch = needs.scratch.max(scratch);
+            look(&program, &plan);
         }
+        // ANCHOR_END: needs
         needs
     }
-    // ANCHOR_END: needs
 
     /// All together.
     pub fn total(self) -> u64 {

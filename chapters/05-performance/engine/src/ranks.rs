@@ -5,6 +5,16 @@ use crate::{device::Launch, program::What};
 /// What went wrong between ranks.
 pub type Failed = Box<dyn std::error::Error + Send + Sync>;
 
+/// A failure as it was; from the second time on, its sentence.
+///
+/// # Errors
+/// The failure, if there is one.
+pub fn told(failed: &mut Option<Failed>) -> Result<(), Failed> {
+    let Some(why) = failed.take() else { return Ok(()) };
+    *failed = Some(why.to_string().into());
+    Err(why)
+}
+
 /// `ranks.cl`: what ranks do to numbers that they sum or send.
 pub const RANKS: &str = include_str!("../kernels/ranks.cl");
 

@@ -148,6 +148,32 @@ impl<B: Backend> Step<B> {
         self.start(pass);
     }
 
+    /// A rank's part of a batch of `all` images, of which its own are the `first` and those behind it: one pass, which knows how
+    /// to go on with the other ranks. They wait for a rank without images, too: it computes `rows` of zeros, which count nothing.
+    // ANCHOR: shared
+    pub fn shared(
+        &mut self,
+        (first, all): (usize, usize),
+        (images, labels): (&[f32], &[u32]), // this rank's
+        rows: usize,                        // that stay together
+        numbers: Numbers,
+    ) -> Pass {
+        let (rows, share) = match labels.len() {
+            0 => (rows, 0.0), // more ranks than images
+            own => (own, 1.0 / all as f32),
+        };
+        if labels.is_empty() {
+            self.fill(rows, &vec![0.0; rows * self.model.inputs], &vec![0; rows]);
+        } else {
+            self.fill(rows, images, labels);
+        }
+        let pass = Pass { rows, training: true, numbers, adds: false };
+        self.part(pass, first, share);
+        self.skip(1); // the batch has one mask, whoever has its parts
+        pass
+    }
+    // ANCHOR_END: shared
+
     /// The scores of a pass, a row for each image, which come later.
     pub fn fetch(&mut self, pass: Pass) -> B::Fetching {
         self.device.fetch(&self.passes[&pass], 0)

@@ -114,18 +114,8 @@ impl<'g> Gpu<'g> {
     /// # Errors
     /// The first thing that failed.
     pub fn check(&self) -> Result<()> {
-        self.failed().map_or(Ok(()), |why| Err(Error::message(why)))
-    }
-
-    /// [`Gpu::check`] with the failure as it was: the device's own, or another rank's.
-    ///
-    /// # Errors
-    /// What failed; from the second time on, its sentence.
-    pub fn told(&mut self) -> Result<(), Failed> {
-        let failed = self.failed.get_mut();
-        let Some(why) = failed.take() else { return Ok(()) };
-        *failed = Some(why.to_string().into());
-        Err(why)
+        let failed = self.failed.borrow();
+        failed.as_ref().map_or(Ok(()), |why| Err(Error::message(why.to_string())))
     }
 
     /// Bytes of the device's memory that nobody has: CUDA tells; of OpenCL's devices all of it is hoped for.
@@ -142,22 +132,36 @@ impl<'g> Gpu<'g> {
         Ok(free as u64)
     }
 
-    /// Refuses a step on a batch of so many, images or whatever `of` calls them, that needs more memory than is free, and says which
-    /// batch would fit: `bytes` tells what one needs.
+    /// Refuses a step on a batch of so many, images or whatever `of` calls them, that needs more memory than is free, and says what
+    /// would fit. So many replicas have a part of it each, and of them so many share this device; `bytes` tells what a part needs.
     ///
     /// # Errors
     /// A sentence; the driver's.
-    pub fn fits(&self, batch: usize, of: &str, bytes: impl Fn(usize) -> u64) -> Result<()> {
-        let (free, needed) = (self.free()?, bytes(batch));
-        if needed <= free {
+    pub fn fits(
+        &self,
+        batch: usize,
+        of: &str,
+        [replicas, here]: [usize; 2],
+        bytes: impl Fn(usize) -> u64,
+    ) -> Result<()> {
+        let free = self.free()?;
+        let needed = |batch: usize, replicas: usize| {
+            bytes(batch.div_ceil(replicas)).saturating_mul(here.min(replicas) as u64)
+        };
+        if needed(batch, replicas) <= free {
             return Ok(());
         }
         let smaller = successors(Some(batch / 2), |rows| Some(rows / 2));
-        let fitting = smaller.take_while(|rows| *rows > 0).find(|rows| bytes(*rows) <= free);
-        let way = fitting.map_or("--device cpu".to_owned(), |rows| format!("--batch {rows}"));
-        let [needed, free] = [needed, free].map(|bytes| Unit::Bytes.format(bytes as f64));
+        let smaller = smaller.take_while(|rows| *rows >= replicas);
+        let smaller = smaller.map(|rows| (rows, replicas, format!("--batch {rows}")));
+        let fewer = (1..replicas).rev().map(|fewer| (batch, fewer, format!("--replicas {fewer}")));
+        let fitting = smaller.chain(fewer).find(|(batch, some, _)| needed(*batch, *some) <= free);
+        let way = fitting.map_or("--device cpu".to_owned(), |(.., way)| way);
+        let by = if here > 1 { format!(" by {here} replicas") } else { String::new() };
+        let [needed, free] =
+            [needed(batch, replicas), free].map(|bytes| Unit::Bytes.format(bytes as f64));
         Err(Error::message(format!(
-            "a step of {batch} {of} needs {needed} on {}, which has {free} free; take {way}",
+            "a step of {batch} {of}{by} needs {needed} on {}, which has {free} free; take {way}",
             self.device.about().name
         )))
     }
@@ -422,7 +426,7 @@ impl<'g> Backend for Gpu<'g> {
         bytes.map(|bytes| f32::values(&bytes)).unwrap_or_default()
     }
 
-    fn failed(&self) -> Option<String> {
-        self.failed.borrow().as_ref().map(ToString::to_string)
+    fn told(&mut self) -> Result<(), Failed> {
+        ranks::told(self.failed.get_mut())
     }
 }

@@ -12,7 +12,6 @@ use engine::{
     ranks,
     record::{Pass, SUMS},
     state,
-    step::program,
     tensor::{Place, Tensor},
 };
 use std::sync::Arc;
@@ -91,21 +90,27 @@ pub fn launches(program: &Program, plan: &Plan) -> Result<Launches> {
     let mut cast =
         Cast { plan, outputs, added, end: false, slices: 0, tables, sums, total: 0, made };
     for (at, call) in calls.iter().enumerate() {
-        // Parts stay where they are while nothing but sums follows.
-        let together = |call: &&Call| !matches!(call.work, Work::Collective(_));
-        cast.end = calls[at..].iter().take_while(together).all(|call| call.name == "sum");
+        // Parts stay where they are while nothing but sums follows, until somebody wants these.
+        let alone = |call: &&Call| !wants_gradients(call);
+        cast.end = calls[at..].iter().take_while(alone).all(|call| call.name == "sum");
         cast.call(call)?;
     }
     cast.finish()
 }
 
+/// Whether a call wants gradients that are summed: other ranks do, and who reads one.
+fn wants_gradients(call: &Call) -> bool {
+    let reads = || call.reads().iter().any(|read| read.tensor.place == Place::Gradient);
+    matches!(call.work, Work::Collective(_)) || reads()
+}
+
 /// Bytes that passes of a model take on a GPU, one after the other: of sums of slices, too, which the plan does not know.
 pub fn bytes(model: &Model, passes: &[Pass]) -> u64 {
-    let parts = passes.iter().map(|pass| {
-        let program = program(model, *pass, FORM);
-        launches(&program, &Plan::new(&program, false)).map_or(0, |made| made.parts)
+    let mut parts = 0;
+    let needs = Needs::seen(model, passes, FORM, 1, |program, plan| {
+        parts = launches(program, plan).map_or(0, |made| made.parts).max(parts);
     });
-    Needs::of(model, passes, FORM, 1).total() + 4 * parts.max().unwrap_or(0) as u64
+    needs.total() + 4 * parts as u64
 }
 
 /// The launches of a program in the making.
@@ -138,6 +143,9 @@ struct Task<'a> {
 
 impl Cast<'_> {
     fn call(&mut self, call: &Call) -> Result<()> {
+        if wants_gradients(call) {
+            self.sum_up()?;
+        }
         match &call.work {
             Work::Product(product) => self.product(call, product),
             Work::Collective(collective) => self.meet(collective),
@@ -235,9 +243,8 @@ impl Cast<'_> {
         Ok(())
     }
 
-    /// Other ranks get whole sums, and what becomes of a tensor becomes of its copy.
+    /// What becomes of a tensor becomes of its copy.
     fn meet(&mut self, collective: &Collective) -> Result<()> {
-        self.sum_up()?;
         let Collective { what, group, mut given, result } = *collective;
         let copied = !matches!(what, What::Message { .. } | What::Begin);
         if copied && let (Some(from), Some(to)) = (given.take(), result) {

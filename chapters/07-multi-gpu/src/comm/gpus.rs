@@ -10,6 +10,7 @@ use crate::{
 use cpu_gpu::gpu::cuda::id;
 use lab::Device;
 use std::{
+    env, fs,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -23,27 +24,52 @@ pub struct Gpus<C> {
     nccl: Nccl,
 }
 
-// ANCHOR: join
-/// The engine with NCCL for its sums, if all ranks compute on GPUs. Where
-/// one has no NCCL, the engine as it is, and the reason.
+/// What ranks on cores tell of their device.
+const CORES: &[u8] = b"cpu";
+
+/// What a rank tells of its device: ranks that tell the same have one together.
+fn place(device: Device) -> Vec<u8> {
+    if device == Device::Cpu {
+        return CORES.to_vec();
+    }
+    // A machine without this file has no ranks on another one.
+    let machine = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let visible = env::var("CUDA_VISIBLE_DEVICES").unwrap_or_default();
+    format!("{device} of {visible} {machine}").into_bytes()
+}
+
+/// A rank's way to the others.
+pub struct Joined {
+    /// Who carries the numbers.
+    pub comm: Shared,
+    /// Why NCCL does not, where it could.
+    pub told: Option<String>,
+    /// How many ranks have this rank's device, and so its memory.
+    pub here: usize,
+}
+
+/// The engine with NCCL for its sums, if all ranks compute on GPUs. Where one has no NCCL, the engine as it is, and the reason.
 ///
 /// # Errors
 /// Those of the engine.
-pub fn over_nccl(
-    mut others: impl Communicator + 'static,
-    device: Device,
-) -> Result<(Shared, Option<String>)> {
-    let mine: &[u8] = if device == Device::Cpu { b"cpu" } else { b"gpu" };
-    let all = others.all_gather_bytes(mine)?;
-    let alone = all.len() == 1 || all.iter().any(|kind| kind == b"cpu");
+// ANCHOR: join
+pub fn over_nccl<C>(mut others: C, device: Device) -> Result<Joined>
+where
+    C: Communicator + 'static,
+{
+    let mine = place(device);
+    let all = others.all_gather_bytes(&mine)?;
+    let here = all.iter().filter(|place| **place == mine).count();
+    let joined = |comm: Shared, told| Ok(Joined { comm, told, here });
+    let alone = all.len() == 1 || all.iter().any(|place| place == CORES);
     let (Device::Cuda(gpu), false) = (device, alone) else {
-        return Ok((Arc::new(Mutex::new(others)), None));
+        return joined(Arc::new(Mutex::new(others)), None);
     };
     match Nccl::join(&mut others, &id(gpu)) {
-        Ok(nccl) => Ok((Arc::new(Mutex::new(Gpus::new(others, nccl))), None)),
+        Ok(nccl) => joined(Arc::new(Mutex::new(Gpus::new(others, nccl))), None),
         Err(Error::Config(why)) => {
             let told = format!("gradients are summed without NCCL: {why}");
-            Ok((Arc::new(Mutex::new(others)), Some(told)))
+            joined(Arc::new(Mutex::new(others)), Some(told))
         }
         Err(lost) => Err(lost),
     }

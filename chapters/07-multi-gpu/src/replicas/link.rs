@@ -67,8 +67,7 @@ struct Inner {
     batch: (usize, Range<usize>),
     /// Whether gradients have a factor, which may be too large in a step: then all skip it.
     scaled: bool,
-    /// Whether all that this rank has given to the sums of the step is finite, and whether all have skipped it.
-    finite: bool,
+    /// Whether all have skipped the step.
     overflowed: bool,
     /// When the step began, and how long it has waited for sums.
     begun: Instant,
@@ -107,7 +106,6 @@ impl Link {
             counted: Tally::default(),
             batch: (0, 0..0),
             scaled: false,
-            finite: true,
             overflowed: false,
             begun: Instant::now(),
             waited: Duration::ZERO,
@@ -135,7 +133,8 @@ impl Link {
     /// [`Error::Config`] if the settings do not fit the ranks.
     pub fn join(&self, model: &Model, settings: &Settings) -> Result<(Part, Joint)> {
         let (extents, ops) = (Extents::of(model, 1), 0..model.ops.len());
-        let (part, peers) = part(settings, &extents, ops, Arc::clone(&self.comm))?;
+        let (mut part, peers) = part(settings, &extents, ops, Arc::clone(&self.comm))?;
+        part.watched = true;
         Ok((part, Joint { peers, inner: Arc::clone(&self.inner) }))
     }
 
@@ -161,7 +160,7 @@ impl Link {
     pub fn begin(&self, scaled: bool) -> (usize, usize) {
         let inner = &mut *lock(&self.inner);
         (inner.begun, inner.waited) = (Instant::now(), Duration::ZERO);
-        (inner.scaled, inner.finite) = (scaled, true);
+        inner.scaled = scaled;
         (inner.batch.1.start, inner.batch.0)
     }
 
@@ -188,16 +187,15 @@ impl Ranks for Joint {
     ) -> Result<(), Failed> {
         let (came, inner) = (Instant::now(), &mut *lock(&self.inner));
         if group == ALL {
-            // The step's last message. It has room for a report.
-            let mut message = numbers.to_vec();
-            message.extend(inner.report(came));
+            // The step's last message: losses, and whether this rank's
+            // gradient was broken. It has room for a report.
+            let (losses, broken) = numbers.split_at_mut(2);
+            let mut message = losses.to_vec();
+            message.extend(inner.report(came, broken[0]));
             self.peers.meet(what, ALL, given, &mut message)?;
-            numbers.copy_from_slice(&message[..numbers.len()]);
+            losses.copy_from_slice(&message[..2]);
             inner.read(&message, came)?;
         } else {
-            // NaN plus anything is NaN: one bad rank spoils all sums.
-            let mine = if given.is_empty() { &*numbers } else { given };
-            inner.finite &= mine.iter().all(|value| value.is_finite());
             self.peers.meet(what, group, given, numbers)?;
             inner.waited += came.elapsed();
         }
@@ -226,13 +224,13 @@ impl Ranks for Joint {
 impl Inner {
     /// A rank's report behind its losses: images, stop, and two slots for each rank, of which it fills its own; a sum with zeros
     /// is a list. Counts are exact in f32 up to 2²⁴.
-    fn report(&self, now: Instant) -> Vec<f32> {
+    fn report(&self, now: Instant, broken: f32) -> Vec<f32> {
         let size = self.watch.size();
         let mut report = vec![0.0; 2 + 2 * size];
         report[0] = self.batch.1.len() as f32;
         report[1] = f32::from(u8::from(self.asked));
         report[2 + self.rank.0] = self.computed(now) as f32;
-        report[2 + size + self.rank.0] = f32::from(u8::from(!self.finite));
+        report[2 + size + self.rank.0] = broken;
         report
     }
 
@@ -276,7 +274,7 @@ fn other_batches(seen: u64, batch: usize) -> Error {
 }
 
 /// The sentence for ranks whose gradients are no numbers any more, while the others' are.
-fn broken_gradients(bad: &[usize]) -> Error {
+pub fn broken_gradients(bad: &[usize]) -> Error {
     let ranks: Vec<String> = bad.iter().map(ToString::to_string).collect();
     Error::Config(format!(
         "the gradients of rank {} are infinite or not numbers, and the others' are good; no weight was changed. Look at \

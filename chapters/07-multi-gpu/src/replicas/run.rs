@@ -2,7 +2,7 @@
 
 use crate::{
     Communicator, Error, Rank, Result,
-    comm::gpus::over_nccl,
+    comm::gpus::{Joined, over_nccl},
     part_of,
     replicas::{
         detector::lock,
@@ -71,7 +71,7 @@ fn train_equal(
              --precision"
         )));
     }
-    let (comm, told) = over_nccl(comm, *device)?;
+    let Joined { comm, told, here } = over_nccl(comm, *device)?;
     let (link, dev) = (&Link::new(comm), &Cpu::seed_from_u64(settings.seed));
     link.tell(told);
     let model = learner::of(settings);
@@ -82,8 +82,7 @@ fn train_equal(
             other => Box::new(Autocast::new(Box::new(engine), other)),
         }
     } else {
-        let images = part_of(settings.batch, Rank(0), link.size()).len();
-        let gpu = learner::open(*device, settings, images)?;
+        let gpu = learner::open(*device, settings, [link.size(), here])?;
         let engine = engine_on(|ranks| gpu.with_ranks(ranks), link, dev, settings, model)?;
         Box::new(engine.seeded(settings)?)
     };

@@ -65,11 +65,16 @@ pub fn linked(comm: impl Communicator + 'static) -> Result<(Link, Joint)> {
     Ok((link, joint))
 }
 
-/// What a program asks in a step: the sum of a gradient, and then that of the losses, of which this rank has these parts.
+/// What a program asks in a step: the sum of a gradient, and then that of the losses, of which this rank has these parts, with what
+/// it has seen of its gradient before.
 ///
 /// # Errors
 /// The communicator's, and those that name a rank.
 pub fn sums(joint: &mut Joint, gradient: &mut [f32], losses: &mut [f32; 2]) -> Result<()> {
+    let broken = !gradient.iter().all(|number| number.is_finite());
     joint.meet(What::Sum, DATA, &[], gradient).map_err(original)?;
-    joint.meet(What::Sum, ALL, &[], losses).map_err(original)
+    let mut message = [losses[0], losses[1], f32::from(u8::from(broken))];
+    joint.meet(What::Sum, ALL, &[], &mut message).map_err(original)?;
+    losses.copy_from_slice(&message[..2]);
+    Ok(())
 }

@@ -20,6 +20,23 @@ pub fn sum(cx: &mut Recorder, gradient: Tensor) {
 }
 // ANCHOR_END: sum
 
+/// What the losses of a rank begin with: zeros, and a third number where somebody wants to know whether its gradient is
+/// [`broken`].
+pub fn begin(cx: &mut Recorder, watched: bool) -> Tensor {
+    let begin = cx.tensor(1, 2 + usize::from(watched));
+    zero(cx, begin);
+    begin
+}
+
+/// Looks for infinities and NaN in this rank's gradient, before a sum spreads them: one for yes, behind what its losses begin with.
+pub fn broken(cx: &mut Recorder, gradient: Tensor, begin: Tensor) {
+    let (reads, writes) = ([gradient.whole()], [begin.by_rows()]);
+    cx.rows("broken", 1, reads, writes, |_, [gradient], [begin]| {
+        begin[2] = f32::from(u8::from(!gradient.iter().all(|g| g.is_finite())));
+    })
+    .launches(Launch::each(RANKS, "broken", gradient.words()));
+}
+
 /// What replicas keep without learning it becomes the mean over the batch. What a pass of `rows` images has left counts by
 /// its part of the batch.
 pub fn mean(cx: &mut Recorder, kept: Tensor, rows: usize) {
@@ -37,20 +54,18 @@ pub fn mean(cx: &mut Recorder, kept: Tensor, rows: usize) {
 }
 
 /// The mean loss of the whole batch, and the fraction of correct predictions, on every rank: from the `sums` of this rank's
-/// passes, none if another rank has them.
-pub fn loss(cx: &mut Recorder, sums: &[Tensor]) -> Tensor {
+/// passes, none if another rank has them, behind what they [`begin`] with.
+pub fn loss(cx: &mut Recorder, sums: &[Tensor], begin: Tensor) -> Tensor {
     let state = state::tensor().whole();
-    let nothing = cx.tensor(1, 2);
-    zero(cx, nothing);
-    let mine = sums.iter().fold(nothing, |before, sums| {
-        let (sum, reads) = (cx.tensor(1, 2), [before.whole(), sums.whole(), state]);
+    let mine = sums.iter().fold(begin, |before, sums| {
+        let (sum, reads) = (cx.like(begin), [before.whole(), sums.whole(), state]);
         cx.rows("sum", 1, reads, [sum.by_rows()], |_, [before, rows, state], [sum]| {
             sum.copy_from_slice(before);
             for row in rows.chunks_exact(2) {
                 sum.iter_mut().zip(row).for_each(|(to, row)| *to += row * state[state::SHARE]);
             }
         })
-        .launches(Launch::each(RANKS, "losses", 2).with(&[sums.rows]));
+        .launches(Launch::each(RANKS, "losses", sum.words()).with(&[sums.rows]));
         sum
     });
     let all = cx.like(mine);

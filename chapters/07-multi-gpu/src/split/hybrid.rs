@@ -1,12 +1,12 @@
-//! Data × pipeline × tensor: every rank is in a group for each of the three, as a cell is in a row, a column and a
-//! layer of a cube. A rank of any split is one of these, with settings.
+//! Data × pipeline × tensor: a rank of any split is one of these, with settings.
 
+pub use super::grid::{Cell, Grid};
 use super::{
     data_parallel,
     group::{ALL, lock, size},
     job::{Batch, Shared},
     overlap::{self, CommThread},
-    pipeline::{Clock, Pace, Seat, Stage, portion, tied},
+    pipeline::{Clock, Pace, Stage, portion, tied},
     ranks::{Peers, original},
     schedule::{Schedule, Slot, order},
     stage::{Extents, Of, moved, stage},
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{Communicator, Error, Rank, Result};
 use engine::{
-    backend::Form,
+    backend::{Backend, Form},
     cpu::{Cpu, Loaded},
     model::Model,
     params::{Params, WHOLE},
@@ -31,84 +31,6 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
     time::Instant,
 };
-
-/// How many ranks for each way of splitting: their product is the number of ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
-    /// Replicas of the network, each with a part of the batch.
-    pub data: usize,
-    /// Parts of the network, one after the other.
-    pub stages: usize,
-    /// Parts of each product.
-    pub tensor: usize,
-}
-
-/// A rank's coordinates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
-    /// Which replica.
-    pub data: usize,
-    /// Which stage.
-    pub stage: usize,
-    /// Which part of the products.
-    pub tensor: usize,
-}
-
-impl Grid {
-    /// So many replicas of all.
-    pub fn replicas_of(data: usize) -> Self {
-        Self { data, stages: 1, tensor: 1 }
-    }
-
-    /// How many ranks it takes.
-    pub fn ranks(self) -> usize {
-        self.data * self.stages * self.tensor
-    }
-
-    // ANCHOR: cells
-    /// The cell of a rank. Ranks that split a product are next to each other:
-    /// they speak most, and next to each other are the fastest wires.
-    pub fn cell(self, rank: Rank) -> Cell {
-        let (tensor, rest) = (rank.0 % self.tensor, rank.0 / self.tensor);
-        Cell { data: rest / self.stages, stage: rest % self.stages, tensor }
-    }
-
-    /// The rank in a cell.
-    pub fn rank(self, Cell { data, stage, tensor }: Cell) -> Rank {
-        Rank((data * self.stages + stage) * self.tensor + tensor)
-    }
-    // ANCHOR_END: cells
-
-    /// The ranks that have the same parameters as the one in `cell`, and other images.
-    pub fn replicas(self, cell: Cell) -> Vec<Rank> {
-        (0..self.data).map(|data| self.rank(Cell { data, ..cell })).collect()
-    }
-
-    /// Where a rank sits in its pipeline.
-    pub fn seat(self, cell: Cell) -> Seat {
-        let at = |stage| self.rank(Cell { stage, ..cell });
-        Seat {
-            before: cell.stage.checked_sub(1).map(at),
-            after: (cell.stage + 1 < self.stages).then(|| at(cell.stage + 1)),
-            tensor: (0..self.tensor).map(|tensor| self.rank(Cell { tensor, ..cell })).collect(),
-        }
-    }
-
-    /// Whether it takes all of `ranks`.
-    ///
-    /// # Errors
-    /// [`Error::Config`] if it does not.
-    pub fn check(self, ranks: usize) -> Result<()> {
-        if self.ranks() == ranks && ranks > 0 {
-            return Ok(());
-        }
-        let Self { data, stages, tensor } = self;
-        Err(Error::Config(format!(
-            "a grid of {data}×{stages}×{tensor} takes {} ranks, and there are {ranks}; choose three numbers whose product is {ranks}",
-            self.ranks()
-        )))
-    }
-}
 
 /// How the gradients of replicas are summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +110,7 @@ impl Settings {
 
 /// What becomes of the gradients, for a network.
 enum Ends {
-    AtEnd(usize),
+    AtEnd(Tensor),
     Early(Vec<Range<usize>>),
     Cut(Shard),
 }
@@ -199,6 +121,8 @@ pub struct Part {
     /// Where its numbers begin in the buffers of all stages.
     first: [usize; 2],
     ends: Ends,
+    /// Whether somebody wants to know that this rank's gradient is broken.
+    pub watched: bool,
     /// What the other end of the pipeline has, too.
     tied: Vec<(Rank, Tensor)>,
     replicas: usize,
@@ -206,6 +130,16 @@ pub struct Part {
     counts: bool,
     /// What counts of its gradient among all ranks, each number once; none where each rank has all of it.
     own: Option<Vec<Tensor>>,
+}
+
+impl Part {
+    fn begin(&self, cx: &mut Recorder) -> Tensor {
+        let begin = data_parallel::begin(cx, self.watched);
+        if let (true, Ends::AtEnd(gradient)) = (self.watched, &self.ends) {
+            data_parallel::broken(cx, *gradient, begin);
+        }
+        begin
+    }
 }
 
 impl step::Split for Part {
@@ -220,11 +154,9 @@ impl step::Split for Part {
         cx.at_once = true;
         let sums = self.stage.record(&mut cx, model);
         moved(&mut cx.program, self.first);
+        let begin = cx.of(data_parallel::LOSS, |cx| self.begin(cx));
         match &self.ends {
-            Ends::AtEnd(words) => {
-                let gradient = Tensor::new(Place::Gradient, 0, 1, *words);
-                data_parallel::sum(&mut cx, gradient);
-            }
+            Ends::AtEnd(gradient) => data_parallel::sum(&mut cx, *gradient),
             Ends::Early(buckets) => overlap::sums(&mut cx, buckets),
             Ends::Cut(shard) => shard.pass(&mut cx),
         }
@@ -236,7 +168,7 @@ impl step::Split for Part {
             data_parallel::mean(&mut cx, kept, pass.rows);
         }
         let sums = if self.counts { &sums[..] } else { &[] };
-        let loss = cx.of(data_parallel::LOSS, |cx| data_parallel::loss(cx, sums));
+        let loss = cx.of(data_parallel::LOSS, |cx| data_parallel::loss(cx, sums, begin));
         cx.program.outputs.push(loss);
         cx.finish()
     }
@@ -299,7 +231,10 @@ pub fn part<C: Communicator + ?Sized + 'static>(
     let (cell, seat) = (grid.cell(rank), grid.seat(grid.cell(rank)));
     let mut thread = None;
     let ends = match settings.sums {
-        Sums::AtEnd => Ends::AtEnd(extents.learned[ops.end] - extents.learned[ops.start]),
+        Sums::AtEnd => {
+            let words = extents.learned[ops.end] - extents.learned[ops.start];
+            Ends::AtEnd(Tensor::new(Place::Gradient, 0, 1, words))
+        }
         Sums::Early(bytes) => {
             thread = Some(CommThread::open(Arc::clone(&comm))?);
             Ends::Early(overlap::buckets(&extents.layers(), bytes))
@@ -322,12 +257,13 @@ pub fn part<C: Communicator + ?Sized + 'static>(
         Ends::Cut(shard) => Some(shard.parts(Place::Gradient).collect()),
         _ => None,
     };
-    let part = Part { first, ends, tied: Vec::new(), replicas, counts, own, stage };
+    let (tied, watched) = (Vec::new(), false);
+    let part = Part { first, ends, watched, tied, replicas, counts, own, stage };
     Ok((part, Peers { comm, groups, thread }))
 }
 
-/// A rank in training.
-pub struct Member<C> {
+/// A rank in training, on a device of the engine.
+pub struct Member<C: ?Sized, B: Backend = Cpu> {
     settings: Settings,
     /// Numbers of an image, and classes.
     ends: [usize; 2],
@@ -341,17 +277,23 @@ pub struct Member<C> {
     clock: Arc<Clock>,
     comm: Arc<Mutex<C>>,
     /// This rank's part of it.
-    pub step: Step,
+    pub step: Step<B>,
 }
 
-impl<C: Communicator + 'static> Member<C> {
-    /// This rank before the first step.
+impl<C: Communicator + ?Sized + 'static, B: Backend> Member<C, B> {
+    /// [`Member::new`] on a device with a way to the others.
     ///
     /// # Errors
-    /// [`Error::Config`] if the grid does not fit the ranks or the network, or there is no micro-batch.
-    pub fn new(job: &impl Shared, settings: Settings, comm: C) -> Result<Self> {
-        let (cell, grid) = (settings.grid.cell(comm.rank()), settings.grid);
-        settings.check(comm.size())?;
+    /// As [`Member::new`].
+    pub fn on(
+        job: &impl Shared,
+        settings: Settings,
+        comm: Arc<Mutex<C>>,
+        device: impl FnOnce(Peers<C>) -> B,
+    ) -> Result<Self> {
+        let (rank, ranks) = size(&comm);
+        settings.check(ranks)?;
+        let (cell, grid) = (settings.grid.cell(rank), settings.grid);
         let of = Of::new(cell.tensor, grid.tensor);
         let mut whole = job.cut(1, Of::new(0, 1))?.0.params;
         let (mut model, counts) = job.cut(grid.stages, of)?;
@@ -367,7 +309,6 @@ impl<C: Communicator + 'static> Member<C> {
         for piece in &mut pieces {
             piece.mine.start -= learned.start;
         }
-        let comm = Arc::new(Mutex::new(comm));
         let (mut part, peers) = part(&settings, &extents, ops, Arc::clone(&comm))?;
         let other = Cell { stage: grid.stages - 1 - cell.stage, ..cell };
         let tied = pieces.iter().filter(|piece| piece.tied);
@@ -381,22 +322,10 @@ impl<C: Communicator + 'static> Member<C> {
         if let Some(shard) = shard.as_ref().filter(|shard| shard.is_cut(Place::Params)) {
             model.params.values = shard.values(&model.params.values);
         }
-        let cpu = Cpu::new(settings.threads).with_ranks(peers);
         let rule = job.rule(&model.params);
-        let step = Step::split(cpu, model, job.seed(), rule, Box::new(part));
+        let step = Step::split(device(peers), model, job.seed(), rule, Box::new(part));
         let (ends, rows) = (extents.ends(), job.rows());
         Ok(Self { settings, ends, rows, cell, whole, pieces, shard, clock, comm, step })
-    }
-
-    /// One step on the batch of all ranks. Returns its mean loss.
-    ///
-    /// # Errors
-    /// [`Error::Backprop`] and [`Error::Config`] if network and batch do not fit, and the communicator's.
-    pub fn step(&mut self, batch: &Batch) -> Result<f64> {
-        batch.fits(self.ends)?;
-        let loss = self.gradient(&batch.x, &batch.words())?;
-        self.update(0.0)?; // the rule knows its rate
-        Ok(loss)
     }
 
     /// The gradient of a batch, of which this rank computes its part: of so many images and a label for each. Returns the mean
@@ -405,26 +334,19 @@ impl<C: Communicator + 'static> Member<C> {
     /// # Errors
     /// The communicator's.
     pub fn gradient(&mut self, images: &[f32], labels: &[u32]) -> Result<f64> {
-        // ANCHOR: step
-        let (data, replicas) = (self.cell.data, self.settings.grid.data);
+        let Self { cell, settings, rows, .. } = *self;
         let all = labels.len();
-        let mut mine = portion(all, self.rows, data, replicas);
-        let (first, mut share) = (mine.start, 1.0 / all as f32);
-        if mine.is_empty() {
-            // More ranks than images: the others wait for this one, too.
-            (mine, share) = (0..self.rows, 0.0);
-        }
+        let mine = portion(all, rows, cell.data, settings.grid.data);
         // The images are the first stage's.
-        let numbers = if self.cell.stage > 0 { 0 } else { images.len() / all };
-        let images = &images[mine.start * numbers..mine.end * numbers];
-        self.step.fill(mine.len(), images, &labels[mine.clone()]);
-        let (rows, numbers) = (mine.len(), self.settings.numbers);
-        let pass = Pass { rows, training: true, numbers, adds: false };
-        self.step.part(pass, first, share);
-        // ANCHOR_END: step
-        self.step.skip(1); // the batch has one mask, whoever has its parts
+        let each = if cell.stage > 0 { 0 } else { images.len() / all };
+        let images = &images[mine.start * each..mine.end * each];
+        let (first, mine) = (mine.start, (images, &labels[mine]));
+        let pass = self.step.shared((first, all), mine, rows, settings.numbers);
         self.check()?;
-        Ok(f64::from(self.step.fetch(pass)[0]))
+        let loss = self.step.fetch(pass);
+        let loss = self.step.device.fetched(loss);
+        self.check()?;
+        Ok(f64::from(loss[0]))
     }
 
     /// The length of the whole network's gradient.
@@ -446,9 +368,34 @@ impl<C: Communicator + 'static> Member<C> {
         self.check()
     }
 
-    /// What other ranks have done to the last program.
-    fn check(&mut self) -> Result<()> {
-        self.step.device.check().map_err(original)
+    /// Whether all went well on the device and with the other ranks.
+    ///
+    /// # Errors
+    /// What did not.
+    pub fn check(&mut self) -> Result<()> {
+        self.step.device.told().map_err(original)
+    }
+}
+
+impl<C: Communicator + 'static> Member<C> {
+    /// This rank before the first step.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the grid does not fit the ranks or the network, or there is no micro-batch.
+    pub fn new(job: &impl Shared, settings: Settings, comm: C) -> Result<Self> {
+        let cores = |peers| Cpu::new(settings.threads).with_ranks(peers);
+        Self::on(job, settings, Arc::new(Mutex::new(comm)), cores)
+    }
+
+    /// One step on the batch of all ranks. Returns its mean loss.
+    ///
+    /// # Errors
+    /// [`Error::Backprop`] and [`Error::Config`] if network and batch do not fit, and the communicator's.
+    pub fn step(&mut self, batch: &Batch) -> Result<f64> {
+        batch.fits(self.ends)?;
+        let loss = self.gradient(&batch.x, &batch.words())?;
+        self.update(0.0)?; // the rule knows its rate
+        Ok(loss)
     }
 
     /// The whole network's parameters, with what it keeps, as a file has them, on every rank.

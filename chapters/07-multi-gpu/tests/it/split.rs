@@ -1,8 +1,8 @@
 mod claims;
 mod dfdx;
 mod equality;
+mod grid;
 mod group;
-mod hybrid;
 mod job;
 mod overlap;
 mod pipeline;

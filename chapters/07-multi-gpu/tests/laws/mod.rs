@@ -1,11 +1,20 @@
 //! What every engine owes to its ranks, whatever carries their numbers: a body that all ranks of an engine run. The test
 //! programs have it as a module by `#[path]`.
 
+use engine::{
+    backend::Backend,
+    record::Recorder,
+    rule::ALONE,
+    tensor::{Place, Tensor},
+};
 use multi_gpu::{
     Communicator, Rank, Result,
     comm::{Algorithm, naive, ring, tree},
     rank::part_of,
+    replicas::link::Link,
+    split::{data_parallel, ranks::original},
 };
+use training::team::Team as _;
 
 type Collective<C> = fn(&mut C, &mut [f32]) -> Result<()>;
 type Rooted<C> = fn(&mut C, Rank, &mut [f32]) -> Result<()>;
@@ -98,4 +107,24 @@ pub fn hold<C: Communicator>(comm: &mut C, longest: usize) -> Result<Vec<f32>> {
     }
     comm.barrier()?;
     Ok(sum)
+}
+
+/// Sums a gradient that lies on a device, with good losses: once a good one, then one with this value.
+pub fn summed<B: Backend>(link: &Link, mut device: B, value: f32) -> Result<()> {
+    let gradient = Tensor::new(Place::Gradient, 0, 1, 300);
+    let mut cx = Recorder::new(ALONE, device.form());
+    let begin = data_parallel::begin(&mut cx, true);
+    data_parallel::broken(&mut cx, gradient, begin);
+    data_parallel::sum(&mut cx, gradient);
+    data_parallel::loss(&mut cx, &[], begin);
+    device.allocate(Place::Gradient, gradient.words());
+    let loaded = device.load(cx.finish());
+    for last in [1.0, value] {
+        device.told().map_err(original)?;
+        device.write(gradient, &[[1.0; 299].as_slice(), &[last]].concat());
+        link.part(6);
+        link.begin(false);
+        device.run(&loaded);
+    }
+    device.told().map_err(original)
 }

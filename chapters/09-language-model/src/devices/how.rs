@@ -4,9 +4,10 @@ use super::rank::Rank;
 use crate::{
     Error, Model, Result,
     count::Bytes,
-    train::{Settings, Step},
+    train::{Settings, Step, batches, trainer},
     transformer::sequences,
 };
+use engine::cpu::Cpu;
 use multi_gpu::{
     Communicator as _,
     comm::counting::{Counting, Traffic},
@@ -14,7 +15,10 @@ use multi_gpu::{
     split::{equality::Strategy, hybrid, schedule::Schedule, zero::Level},
     threads,
 };
-use std::time::Instant;
+use std::{
+    sync::{Arc, Mutex},
+    time::Instant,
+};
 
 lab::named! {
     /// How the work is split.
@@ -99,14 +103,18 @@ pub fn run(
     stream: &[u32],
     steps: u64,
 ) -> Result<Ran> {
+    trainer::check(model, &settings, stream)?;
     let all = threads::run(split.grid.ranks(), |comm| {
         keep_to_core(comm.rank());
-        let mut rank = Rank::new(model, split, settings, stream, Counting::new(comm))?;
+        let comm = Arc::new(Mutex::new(Counting::new(comm)));
+        let cores = |peers| Cpu::new(split.threads).with_ranks(peers);
+        let mut rank = Rank::new(model, split, settings, comm, cores)?;
         let (mut losses, mut seconds, mut sent) = (Vec::new(), Vec::new(), Traffic::default());
         for _ in 0..steps {
             rank.member.comm().barrier()?;
             let (begun, before) = (Instant::now(), rank.member.comm().traffic());
-            let Step { loss, .. } = rank.step(stream)?;
+            let batch = batches::batch(&settings, rank.step, stream)?;
+            let Step { loss, .. } = rank.step(&batch)?;
             losses.push(loss);
             seconds.push(begun.elapsed().as_secs_f64());
             let after = rank.member.comm().traffic();

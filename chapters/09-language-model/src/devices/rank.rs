@@ -4,57 +4,55 @@ use super::gpt::Gpt;
 use crate::{
     Model, Result,
     count::Bytes,
-    train::{Settings, Step, batches, trainer},
+    train::{Settings, Step, batches::Batch, trainer},
     transformer,
 };
-use engine::words::words;
+use engine::{backend::Backend, cpu::Cpu, words::words};
 use multi_gpu::{
     Communicator,
-    split::hybrid::{self, Member},
+    split::{
+        hybrid::{self, Member},
+        ranks::Peers,
+    },
 };
+use std::sync::{Arc, Mutex};
 
-/// A rank.
-pub struct Rank<C> {
+/// A rank, on a device of the engine.
+pub struct Rank<C: ?Sized, B: Backend = Cpu> {
     /// What the run was told.
     pub settings: Settings,
     /// Steps taken.
     pub step: u64,
     /// Its part of the model, in chapter 7's engine.
-    pub member: Member<C>,
-    tokens: Vec<u32>,
-    targets: Vec<u32>,
+    pub member: Member<C, B>,
 }
 
-impl<C: Communicator + 'static> Rank<C> {
-    /// A rank at the beginning; every rank has the same model, settings and stream.
+impl<C: Communicator + ?Sized + 'static, B: Backend> Rank<C, B> {
+    /// A rank at the beginning; every rank has the same model and settings. `device` makes its device, with a way to the others.
     ///
     /// # Errors
-    /// As [`crate::train::Trainer::new`] and [`Member::new`].
+    /// As [`Member::new`], and for sequences that the model can't take.
     pub fn new(
         model: &Model,
         split: hybrid::Settings,
         settings: Settings,
-        stream: &[u32],
-        comm: C,
+        comm: Arc<Mutex<C>>,
+        device: impl FnOnce(Peers<C>) -> B,
     ) -> Result<Self> {
         let Settings { batch, length, rule, numbers, .. } = settings;
-        trainer::check(model, &settings, stream)?;
         transformer::check(&model.config, (batch, length))?;
         let split = hybrid::Settings { numbers: numbers.into(), ..split };
-        let member = Member::new(&Gpt { model, rule, tokens: length }, split, comm)?;
-        let [tokens, targets] = [(); 2].map(|()| vec![0; batch * length]);
-        Ok(Self { settings, step: 0, member, tokens, targets })
+        let gpt = Gpt { model, rule, tokens: length };
+        let member = Member::on(&gpt, split, comm, device)?;
+        Ok(Self { settings, step: 0, member })
     }
 
-    /// The next step, by all ranks at once: each calls this with the same stream.
+    /// The next step, by all ranks at once: each calls this with the same batch.
     ///
     /// # Errors
-    /// [`crate::Error::Diverged`] on all ranks alike, and the communicator's.
+    /// [`crate::Error::Diverged`] on all ranks alike, the device's and the communicator's.
     // ANCHOR: step
-    pub fn step(&mut self, stream: &[u32]) -> Result<Step> {
-        let Settings { length, seed, .. } = self.settings;
-        let (tokens, targets) = (&mut self.tokens, &mut self.targets);
-        batches::draw(stream, (seed, self.step), length, tokens, targets)?;
+    pub fn step(&mut self, [tokens, targets]: &Batch) -> Result<Step> {
         let loss = self.member.gradient(words(tokens), targets)?;
         let norm = self.member.norm()?; // of what all ranks have
         let (step, clip) = trainer::close(&self.settings, self.step, loss, norm)?;
@@ -64,7 +62,9 @@ impl<C: Communicator + 'static> Rank<C> {
         Ok(step)
     }
     // ANCHOR_END: step
+}
 
+impl<C: Communicator + 'static> Rank<C> {
     /// Bytes that this rank holds: counted, after a step.
     pub fn bytes(&self) -> Bytes {
         let memory = self.member.memory();

@@ -58,7 +58,8 @@ pub struct Job {
     pub threads: usize,
     /// Copies of the model that train together, each from its part of every batch; 1 for the model alone.
     pub replicas: usize,
-    /// The device that takes the steps, by chapter 2's names (`cuda`, `opencl-gpu`); none for this machine's cores.
+    /// The device that takes the steps, by chapter 2's names (`cuda`, `opencl-gpu`); none for this machine's cores. Replicas on
+    /// GPUs have one each, from this one on.
     pub device: Option<String>,
     /// A checkpoint is written at every point, and after this long without one.
     pub checkpoint_every: Duration,
@@ -135,6 +136,9 @@ pub fn train_on(
     let mut backend = backend(job, gpu, &trainer, &text.training)?;
     let progress =
         if shown { Progress::new("training", trainer.settings.steps) } else { Progress::hidden() };
+    if let Some(note) = backend.as_ref().and_then(|backend| backend.note()) {
+        progress.println(note);
+    }
     if let Some(gpu) = gpu {
         progress.println(&format!("device: {}", gpu.about().name));
     }
@@ -160,9 +164,10 @@ fn backend<'g>(
     stream: &[u32],
 ) -> Result<Option<Box<dyn Backend + 'g>>> {
     on_cores(job, &trainer.settings)?; // a checkpoint's, in a run that goes on
+    let device = gpu.map(|gpu| gpu.about().id.parse()).transpose()?;
     Ok(match gpu {
+        _ if job.replicas > 1 => Some(Box::new(Replicas::new(trainer, job.replicas, device)?)),
         Some(gpu) => Some(Box::new(gpu::trainer(gpu, trainer, stream)?)),
-        None if job.replicas > 1 => Some(Box::new(Replicas::new(trainer, stream, job.replicas)?)),
         None => None,
     })
 }
@@ -220,11 +225,6 @@ fn on_cores(job: &Job, settings: &Settings) -> Result<()> {
 
 /// Refuses what can't be trained, before the text is read.
 fn check(job: &Job) -> Result<()> {
-    if let (Some(device), 2..) = (&job.device, job.replicas) {
-        return Err(Error::Config(format!(
-            "replicas train on this machine's cores, not on {device}; take --device cpu, or leave out --replicas"
-        )));
-    }
     if job.resume {
         return Ok(()); // the rest is the checkpoint's
     }

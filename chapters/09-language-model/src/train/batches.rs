@@ -1,8 +1,22 @@
 //! Batches: windows of a long stream of tokens, at places that depend on the seed and the number of the step alone. A run
 //! that goes on draws what it would have drawn, and nothing about the draw has to be kept.
 
-use crate::{Error, Result, error::count};
+use crate::{Error, Result, error::count, train::Settings};
 use lab::random::{SplitMix64, key};
+
+/// Tokens and targets of a batch.
+pub type Batch = [Vec<u32>; 2];
+
+/// The batch of a step of a run on this stream.
+///
+/// # Errors
+/// As [`draw`].
+pub fn batch(settings: &Settings, step: u64, stream: &[u32]) -> Result<Batch> {
+    let Settings { batch, length, seed, .. } = *settings;
+    let [mut tokens, mut targets] = [(); 2].map(|()| vec![0; batch * length]);
+    draw(stream, (seed, step), length, &mut tokens, &mut targets)?;
+    Ok([tokens, targets])
+}
 
 /// Fills `tokens` and `targets`, both [batch, length], with the windows of step `step`. A target is its token's successor.
 ///

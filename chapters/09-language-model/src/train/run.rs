@@ -31,7 +31,7 @@ pub trait Backend {
     /// The next step on the stream. Nothing changes if it fails.
     ///
     /// # Errors
-    /// [`crate::Error::Diverged`] as [`Trainer::step`]; the device's.
+    /// As [`Trainer::step`]; the device's, and the other ranks'.
     fn step(&mut self, stream: &[u32]) -> Result<Step>;
     /// The run has so many steps from now on.
     fn plan(&mut self, steps: u64);
@@ -40,6 +40,10 @@ pub trait Backend {
     /// # Errors
     /// The device's.
     fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()>;
+    /// What the user is told before the first step.
+    fn note(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// Watches nothing and never stops a run.

@@ -32,8 +32,6 @@ pub struct Trainer<B: Backend = Cpu> {
     /// The model in the engine.
     pub transformer: Transformer<B>,
     tokenizer: String,
-    tokens: Vec<u32>,
-    targets: Vec<u32>,
 }
 
 impl Trainer {
@@ -74,22 +72,21 @@ impl<B: Backend> Trainer<B> {
 
     fn with(transformer: Transformer<B>, model: Model, settings: Settings) -> Self {
         let Model { config, tokenizer, .. } = model;
-        let [tokens, targets] = [(); 2].map(|()| vec![0; settings.batch * settings.length]);
-        Self { config, settings, step: 0, transformer, tokenizer, tokens, targets }
+        Self { config, settings, step: 0, transformer, tokenizer }
     }
 
     /// What has failed on the device.
     ///
     /// # Errors
     /// [`Error::Device`].
-    pub fn sound(&self) -> Result<()> {
-        let failed = self.transformer.step.device.failed();
-        failed.map_or(Ok(()), |why| Err(cpu_gpu::Error::message(why).into()))
+    pub fn sound(&mut self) -> Result<()> {
+        let told = self.transformer.step.device.told();
+        told.map_err(|why| cpu_gpu::Error::message(why.to_string()).into())
     }
 
     /// Tokens of a step.
     pub fn tokens(&self) -> usize {
-        self.tokens.len()
+        self.settings.batch * self.settings.length
     }
 
     /// The model as it is now.
@@ -122,10 +119,8 @@ impl<B: Backend> Trainer<B> {
     /// [`Error::Diverged`] if the loss or the gradient's norm is no number; as [`Trainer::sound`].
     // ANCHOR: step
     pub fn step(&mut self, stream: &[u32]) -> Result<Step> {
-        let Settings { length, seed, .. } = self.settings;
-        let (tokens, targets) = (&mut self.tokens, &mut self.targets);
-        batches::draw(stream, (seed, self.step), length, tokens, targets)?;
-        let loss = self.transformer.gradient(tokens, targets, tokens.len())?;
+        let [tokens, targets] = batches::batch(&self.settings, self.step, stream)?;
+        let loss = self.transformer.gradient(&tokens, &targets, tokens.len())?;
         let norm = self.transformer.step.norm();
         self.sound()?;
         let (step, clip) = close(&self.settings, self.step, loss, norm)?;

@@ -9,9 +9,13 @@ use language_model::{
         How, Replicas,
         how::{self, Ran},
     },
-    train::{Backend as _, Settings, Trainer},
+    train::{Backend as _, Settings, Trainer, batches},
 };
-use multi_gpu::split::{equality::Strategy, hybrid::Grid, schedule::Schedule, zero::Level};
+use multi_gpu::{
+    split::{equality::Strategy, hybrid::Grid, schedule::Schedule, zero::Level},
+    threads::PATIENCE,
+};
+use std::time::Instant;
 
 /// Three heads, five hidden units and three layers: nothing that two divides.
 const ODD: Config =
@@ -125,7 +129,7 @@ fn one_rank_has_the_bits_of_one_device() {
 fn replicas_take_a_trainers_place_and_hand_back() {
     let stream = stream(&ODD);
     let (_, mut trainer) = alone(ODD, 5);
-    let mut replicas = Replicas::new(&trainer, &stream, 2).unwrap();
+    let mut replicas = Replicas::new(&trainer, 2, None).unwrap();
     let mut ahead = alone(ODD, 5).1;
     for _ in 0..2 {
         let (found, wanted) = (replicas.step(&stream).unwrap(), ahead.step(&stream).unwrap());
@@ -140,6 +144,25 @@ fn replicas_take_a_trainers_place_and_hand_back() {
     // And the trainer goes on by itself.
     let (found, wanted) = (trainer.step(&stream).unwrap(), ahead.step(&stream).unwrap());
     assert!((found.loss / wanted.loss - 1.0).abs() < 1e-5);
+}
+
+#[test]
+fn a_replica_that_panics_ends_the_others_at_once() {
+    let trainer = alone(ODD, 5).1;
+    let mut replicas = Replicas::new(&trainer, 2, None).unwrap();
+    // A token that the model does not know, in a sequence of the second one alone.
+    let (places, own) = ((0..300).collect::<Vec<u32>>(), 3 * ODD.context);
+    let [at, next] = batches::batch(&trainer.settings, trainer.step, &places).unwrap();
+    let (first, second) = at.split_at(own);
+    let bad = second.iter().find(|at| !first.contains(at) && !next[..own].contains(at));
+    let mut stream = stream(&ODD);
+    stream[*bad.unwrap() as usize] = 1000;
+    let begun = Instant::now();
+    for words in ["rank 1 is gone: it panicked", "the replicas have ended"] {
+        let said = replicas.step(&stream).unwrap_err().to_string();
+        assert!(said.starts_with(words), "{said}");
+    }
+    assert!(begun.elapsed() < PATIENCE / 10);
 }
 
 #[test]
@@ -187,7 +210,7 @@ fn what_cannot_be_split_is_refused() {
     assert!(how::train(How::Data, &model(ODD), settings, &stream, (0, 1)).is_err());
     let trainer = alone(ODD, 2).1;
     for replicas in [0, 3] {
-        let error = Replicas::new(&trainer, &stream, replicas).err().unwrap().to_string();
+        let error = Replicas::new(&trainer, replicas, None).err().unwrap().to_string();
         assert!(error.contains("take 1 to 2"), "{error}");
     }
     let wild = Settings { lr: 1e30, clip: 1e30, warmup: 0, ..settings };

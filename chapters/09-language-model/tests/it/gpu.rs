@@ -2,15 +2,24 @@
 
 use crate::steps::models;
 use backprop::check::error_f32;
-use cpu_gpu::gpu::testing;
-use engine::{plan::Plan, program::Numbers, record::Pass, step::program};
-use engine_gpu::cast::{FORM, launches};
+use cpu_gpu::gpu::{Kind, open, testing};
+use engine::{plan::Plan, program::Numbers, record::Pass, step::program, tensor::Place};
+use engine_gpu::{
+    Gpu,
+    cast::{FORM, launches},
+};
 use lab::random::SplitMix64;
 use language_model::{
-    Config, Error, Model, gpu,
-    train::{Backend, Settings, Trainer},
+    Config, Error, Model,
+    devices::{How, Rank, Replicas},
+    gpu,
+    train::{Backend, Settings, Trainer, batches},
 };
-use std::collections::BTreeMap;
+use multi_gpu::threads;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 /// Sizes that no tile divides: more than one block of queries, heads of 2, 6 and 32 numbers, and a batch that goes in pieces.
 const SIZES: [(Config, [usize; 3]); 4] = [
@@ -68,6 +77,44 @@ fn steps_are_the_cpus_steps() {
 }
 
 #[test]
+fn replicas_take_the_steps_of_one_device_and_of_the_cores() {
+    let Some(device) = testing::opencl() else { return };
+    let id = device.about().id.clone();
+    // With four of them, one has no sequence.
+    for (size, ranks) in [(SIZES[0], 2), (SIZES[0], 4), (SIZES[3], 2)] {
+        let (mut cpu, stream) = trainer(size);
+        let mut one = gpu::trainer(&*device, &cpu, &stream).unwrap();
+        let (model, settings) = (cpu.model(), cpu.settings);
+        let found = threads::run(ranks, |comm| {
+            let gpu = open(&id)?;
+            let (device, comm) = (Gpu::new(&*gpu), Arc::new(Mutex::new(comm)));
+            let split = How::Data.split(&settings, ranks);
+            let with = |peers| device.with_ranks(peers);
+            let mut rank = Rank::new(&model, split, settings, comm, with)?;
+            let mut step = || {
+                let step = rank.step(&batches::batch(&settings, rank.step, &stream)?)?;
+                Ok((step, rank.member.step.to_file(Place::Gradient)))
+            };
+            (0..3).map(|_| step()).collect::<multi_gpu::Result<Vec<_>>>()
+        });
+        let found = found.unwrap();
+        for at in 0..3 {
+            let (step, gradient) = &found[0][at];
+            let wanted = [one.step(&stream).unwrap(), cpu.step(&stream).unwrap()];
+            for (wanted, all) in wanted.into_iter().zip([one.gradient(), cpu.gradient()]) {
+                assert!((wanted.loss / step.loss - 1.0).abs() < 1e-5, "{wanted:?} {step:?}");
+                assert!((wanted.norm / step.norm - 1.0).abs() < 1e-4, "{wanted:?} {step:?}");
+                for (name, range, _) in model.layout.tensors(&model.config) {
+                    let error = error_f32(&gradient[range.clone()], &all[range]);
+                    assert!(error < 1e-3, "{ranks} ranks, step {at}, {name}: {error:e}");
+                }
+            }
+        }
+        assert!(found.iter().all(|rank| *rank == found[0]), "{ranks} ranks differ");
+    }
+}
+
+#[test]
 fn a_device_gives_the_same_bits_again_and_after_a_break() {
     let Some(device) = testing::opencl() else { return };
     for size in SIZES {
@@ -116,6 +163,11 @@ fn a_batch_that_does_not_fit_is_refused_with_one_that_does() {
     let cpu = Trainer::new(model, settings, &stream, 1).unwrap();
     let said = gpu::trainer(&*device, &cpu, &stream).err().unwrap().to_string();
     assert!(said.contains("32768 sequences needs") && said.contains("take --batch "), "{said}");
+    if device.about().kind == Kind::Cpu {
+        let id = device.about().id.parse().unwrap();
+        let said = Replicas::new(&cpu, 2, Some(id)).err().unwrap().to_string();
+        assert!(said.contains("by 2 replicas needs") && said.contains("take --batch "), "{said}");
+    }
 }
 
 /// So that a forgotten copy or another launch fails here: what a GPU does between a batch and its gradient, by number. It takes no

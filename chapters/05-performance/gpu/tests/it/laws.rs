@@ -41,6 +41,24 @@ fn file(step: &Step<Gpu>, place: Place) -> Vec<f32> {
 }
 
 #[test]
+fn memory_is_asked_for_all_replicas_that_share_a_device() {
+    let Some(gpu) = opencl() else { return };
+    let device = Gpu::new(&*gpu);
+    let free = device.free().unwrap();
+    let said = |bytes: &dyn Fn(u64) -> u64, replicas| {
+        let fits = device.fits(8, "images", replicas, |rows| bytes(rows as u64));
+        fits.map_or_else(|why| why.to_string(), |()| "fits".to_owned())
+    };
+    let (by_images, alike) = (|rows| rows * (free / 6), |_| free / 5 * 3);
+    assert_eq!(said(&by_images, [2, 1]), "fits");
+    assert!(said(&by_images, [1, 1]).ends_with("free; take --batch 4"));
+    let both = said(&by_images, [2, 2]);
+    assert!(both.contains("of 8 images by 2 replicas needs") && both.ends_with("take --batch 4"));
+    assert!(said(&alike, [3, 3]).ends_with("free; take --replicas 1"));
+    assert!(said(&|_| u64::MAX, [3, 3]).ends_with("free; take --device cpu"));
+}
+
+#[test]
 fn gradients_scores_sums_and_updates_are_the_cpus() {
     let Some(gpu) = opencl() else { return };
     for (at, (model, other)) in models().into_iter().zip(models()).enumerate() {

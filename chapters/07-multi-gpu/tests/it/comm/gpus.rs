@@ -1,5 +1,8 @@
 use lab::Device;
-use multi_gpu::{comm::gpus::over_nccl, threads};
+use multi_gpu::{
+    comm::gpus::{Joined, over_nccl},
+    threads,
+};
 
 #[test]
 fn without_gpus_the_engine_stays_and_the_reason_is_told() {
@@ -10,7 +13,8 @@ fn without_gpus_the_engine_stays_and_the_reason_is_told() {
     {
         let said = threads::run(2, |comm| {
             let device = devices[comm.rank().0];
-            let (comm, why) = over_nccl(comm, device)?;
+            let Joined { comm, told: why, here } = over_nccl(comm, device)?;
+            assert_eq!(here, if devices[0] == devices[1] { 2 } else { 1 });
             let mut data = [1.0];
             comm.lock().unwrap().all_reduce(&mut data)?;
             assert!((data[0] - 2.0).abs() < 1e-6);

@@ -1,6 +1,10 @@
-use multi_gpu::replicas::link::{Joint, Link};
+use crate::laws::summed;
+use cpu_gpu::gpu::{open, testing::opencl};
+use engine::cpu::Cpu;
+use multi_gpu::replicas::link::{Joint, Link, broken_gradients};
 use multi_gpu::replicas::show::{self, sums};
 use multi_gpu::{Rank, Result, threads};
+use performance::gpu::Gpu;
 use training::{loss::Tally, team::Team};
 
 /// What each of `size` ranks comes to with its link.
@@ -60,6 +64,29 @@ fn a_rank_with_broken_numbers_is_named_by_all_unless_all_are_broken() {
             Ok(link.overflowed() && link.counted(Tally::default()).mean_loss().is_nan())
         });
         assert_eq!(nan, [true; 2]);
+    }
+}
+
+#[test]
+fn a_device_looks_at_its_own_gradient_before_the_sum() {
+    let gpu = opencl(); // one test at a time has it
+    let id = gpu.as_ref().map(|gpu| gpu.about().id.clone());
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let value = |link: &Link| if link.rank() == Rank(1) { bad } else { 1.0 };
+        let on_cores = threads::run(2, |comm| {
+            let (link, joint) = show::linked(comm)?;
+            Ok(summed(&link, Cpu::new(1).with_ranks(joint), value(&link)).unwrap_err())
+        });
+        let by_kernels = threads::run(2, |comm| {
+            let (link, joint) = show::linked(comm)?;
+            let Some(id) = &id else { return Ok(broken_gradients(&[1])) };
+            let gpu = open(id)?;
+            let device = Gpu::new(&*gpu).with_ranks(joint);
+            Ok(summed(&link, device, value(&link)).unwrap_err())
+        });
+        for error in [on_cores, by_kernels].into_iter().flat_map(Result::unwrap) {
+            assert_eq!(error.to_string(), broken_gradients(&[1]).to_string());
+        }
     }
 }
 

@@ -138,7 +138,7 @@ pub fn equality(r: &mut Recorder, config: Config) -> Result<()> {
     }
     // And what the command runs.
     let mut again = Trainer::new(Model::new(config, 1)?, settings, &text, 1)?;
-    let mut replicas = Replicas::new(&again, &text, 2)?;
+    let mut replicas = Replicas::new(&again, 2, None)?;
     let ran = (0..STEPS).map(|_| Ok(replicas.step(&text)?.loss)).collect::<Result<Vec<_>>>()?;
     replicas.hand_back(&mut again)?;
     let list: ParamList = &[("how", &"replicas"), ("ranks", &2)];

@@ -1,4 +1,4 @@
-use cpu_gpu::gpu::testing;
+use cpu_gpu::gpu::{Kind, testing};
 use lab::run::disk::{Fault, fail};
 use lab::run::{Folder, METRICS, Start};
 use lab::testing::{put, runs};
@@ -69,28 +69,29 @@ fn a_device_takes_the_same_steps() {
     let Some(gpu) = testing::opencl() else { return };
     let root = workspace();
     let device = Some(gpu.about().id.clone());
-    let there = Job { device, ..job(root.path(), "there") };
-    assert_eq!(train(&there, false, &mut stops_at(11)).unwrap().flow, Flow::Stopped);
-    // It goes on where it stopped, and comes to where the cores come to.
-    let resumed = Job { resume: true, ..there.clone() };
-    let on_device = done(&resumed);
     let here = done(&job(root.path(), "here"));
-    assert_eq!((on_device.flow, on_device.step), (Flow::Finished, here.step));
-    let last = |outcome: &Outcome| outcome.points.last().unwrap().validation;
-    assert!((last(&on_device) / last(&here) - 1.0).abs() < 1e-3);
-    // And to the same bits as a run on the device that was not stopped.
-    let whole = Job { folder: root.path().join("runs/whole"), ..there.clone() };
-    done(&whole);
-    let [a, b] = [&whole, &resumed].map(|job| load(&job.folder).unwrap().0);
-    assert_eq!(a, b);
-    let settings = |settings| Job { settings, ..there.clone() };
-    for (job, way) in [
-        (Job { replicas: 2, ..there.clone() }, "leave out --replicas"),
-        (settings(Settings { numbers: Numbers::Bf16, ..there.settings }), "--precision f32"),
-    ] {
-        let said = refused(&job);
-        assert!(said.contains(way), "{said}");
+    // A GPU has no second one beside it, maybe; cores do for all replicas.
+    for replicas in if gpu.about().kind == Kind::Cpu { 1..3 } else { 1..2 } {
+        let folder = |name| root.path().join(format!("runs/{name}-{replicas}"));
+        let device = device.clone();
+        let there = Job { device, replicas, folder: folder("there"), ..job(root.path(), "") };
+        assert_eq!(train(&there, false, &mut stops_at(11)).unwrap().flow, Flow::Stopped);
+        // It goes on where it stopped, and comes to where the cores come to.
+        let resumed = Job { resume: true, ..there.clone() };
+        let on_device = done(&resumed);
+        assert_eq!((on_device.flow, on_device.step), (Flow::Finished, here.step));
+        let last = |outcome: &Outcome| outcome.points.last().unwrap().validation;
+        assert!((last(&on_device) / last(&here) - 1.0).abs() < 1e-3);
+        // And to the same bits as a run on the device that was not stopped.
+        let whole = Job { folder: folder("whole"), ..there };
+        done(&whole);
+        let [a, b] = [&whole, &resumed].map(|job| load(&job.folder).unwrap().0);
+        assert_eq!(a, b);
     }
+    let there = Job { device, ..job(root.path(), "narrow") };
+    let narrow = Settings { numbers: Numbers::Bf16, ..there.settings };
+    let said = refused(&Job { settings: narrow, ..there });
+    assert!(said.contains("--precision f32"), "{said}");
     let missing = Job { device: Some("tpu".to_owned()), ..job(root.path(), "tpu") };
     let said = refused(&missing);
     assert!(said.contains("no device tpu") && !missing.folder.exists(), "{said}");

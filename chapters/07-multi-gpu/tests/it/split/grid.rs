@@ -1,4 +1,4 @@
-use multi_gpu::{Rank, split::hybrid::Grid};
+use multi_gpu::{Rank, split::grid::Grid};
 use proptest::prelude::*;
 
 proptest! {
