@@ -2,7 +2,7 @@
 
 pub use super::grid::{Cell, Grid};
 use super::{
-    data_parallel,
+    data_parallel::{self, LOSS},
     group::{ALL, lock, size},
     job::{Batch, Shared},
     overlap::{self, CommThread},
@@ -154,7 +154,7 @@ impl step::Split for Part {
         cx.at_once = true;
         let sums = self.stage.record(&mut cx, model);
         moved(&mut cx.program, self.first);
-        let begin = cx.of(data_parallel::LOSS, |cx| self.begin(cx));
+        let begin = cx.of(LOSS, |cx| self.begin(cx));
         match &self.ends {
             Ends::AtEnd(gradient) => data_parallel::sum(&mut cx, *gradient),
             Ends::Early(buckets) => overlap::sums(&mut cx, buckets),
@@ -168,7 +168,7 @@ impl step::Split for Part {
             data_parallel::mean(&mut cx, kept, pass.rows);
         }
         let sums = if self.counts { &sums[..] } else { &[] };
-        let loss = cx.of(data_parallel::LOSS, |cx| data_parallel::loss(cx, sums, begin));
+        let loss = cx.of(LOSS, |cx| data_parallel::loss(cx, sums, begin));
         cx.program.outputs.push(loss);
         cx.finish()
     }
