@@ -258,7 +258,7 @@ pub fn part<C: Communicator + ?Sized + 'static>(
         _ => None,
     };
     let (tied, watched) = (Vec::new(), false);
-    let part = Part { first, ends, watched, tied, replicas, counts, own, stage };
+    let part = Part { stage, first, ends, watched, tied, replicas, counts, own };
     Ok((part, Peers { comm, groups, thread }))
 }
 

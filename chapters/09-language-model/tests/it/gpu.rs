@@ -98,8 +98,7 @@ fn replicas_take_the_steps_of_one_device_and_of_the_cores() {
             (0..3).map(|_| step()).collect::<multi_gpu::Result<Vec<_>>>()
         });
         let found = found.unwrap();
-        for at in 0..3 {
-            let (step, gradient) = &found[0][at];
+        for (at, (step, gradient)) in found[0].iter().enumerate() {
             let wanted = [one.step(&stream).unwrap(), cpu.step(&stream).unwrap()];
             for (wanted, all) in wanted.into_iter().zip([one.gradient(), cpu.gradient()]) {
                 assert!((wanted.loss / step.loss - 1.0).abs() < 1e-5, "{wanted:?} {step:?}");
