@@ -11,7 +11,6 @@
 //! - [`verify`]: a check that a wrong kernel can't pass.
 //! - [`tensor_cores`]: the rungs that CUDA alone has.
 //! - [`in_rust`]: kernels written in Rust, in two crates of their own.
-//! - [`trial`]: each rung in a program of its own first, so that one that fails costs no other.
 //! - [`lu`]: LU decomposition, which is mostly a matrix product, on the CPU and on a device.
 //! - [`error`]: what can go wrong, each as one message that says what to do.
 //! - [`measured`]: records, and the figures and tables made from them.
@@ -25,7 +24,6 @@ pub mod lu;
 pub mod measured;
 pub mod simt;
 pub mod tensor_cores;
-pub mod trial;
 pub mod truck;
 pub mod verify;
 pub mod wrong;

@@ -1,5 +1,5 @@
-//! What the tests and the example `selftest` have in common: everything that multiplies on this CPU, every way to ask for
-//! a product, and how far the result is from the f64 reference.
+//! What the tests have in common: everything that multiplies on this CPU, every way to ask for a product, and how far the
+//! result is from the f64 reference.
 
 use lab::random::numbers;
 use matmul::{

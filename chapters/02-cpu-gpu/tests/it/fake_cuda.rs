@@ -18,7 +18,6 @@ use cpu_gpu::{
     ladder::LADDER,
     measured::experiments::ladder::{self, rungs},
     tensor_cores::{CudaInputs, CudaRung, CudaTiles},
-    trial::{self, Trial},
 };
 use lab::{
     Budget, Device, Experiment, chapter,
@@ -27,11 +26,7 @@ use lab::{
     testing::{Tool, need},
 };
 use matmul::Shape;
-use std::{
-    path::Path,
-    sync::OnceLock,
-    time::{Duration, Instant},
-};
+use std::{path::Path, sync::OnceLock, time::Instant};
 
 /// Folders with stand-ins, made once for all tests.
 struct Fakes {
@@ -330,7 +325,7 @@ fn another_card_has_the_rungs_that_fit_it() {
         let target = Nvrtc::load().unwrap().target(cuda.capability(), "");
         assert_eq!(target, std::env::var("WANTED").unwrap());
         drop(gpu);
-        let (run, _) = climb(|r| rungs(r, Some(&[24]), Some(&trial())));
+        let (run, _) = climb(|r| rungs(r, Some(&[24])));
         for rung in ladder::rung_names() {
             assert_eq!(values(&run, rung).is_empty(), rung == "wgmma", "{rung}: {:?}", run.skipped);
         }
@@ -342,7 +337,7 @@ fn another_card_has_the_rungs_that_fit_it() {
     });
 }
 
-/// The chapter's ladder on small products, with or without a trial, and a record of what was kept on the way.
+/// The chapter's ladder on small products, and a record of what was kept on the way.
 fn climb(run: fn(&mut lab::Recorder) -> lab::Result<()>) -> (Run, usize) {
     let experiment = Experiment { run, ..ladder::all().remove(0) };
     let mut kept = 0;
@@ -369,7 +364,7 @@ fn values<'r>(run: &'r Run, rung: &'r str) -> Vec<&'r Value> {
 #[test]
 fn the_whole_ladder_is_measured_on_a_gpu() {
     alone(&[("all", &[("FAKE_MEMORY", "8000000")])], || {
-        let (run, kept) = climb(|r| rungs(r, Some(&[24, 33]), None));
+        let (run, kept) = climb(|r| rungs(r, Some(&[24, 33])));
         for rung in ladder::rung_names() {
             let values = values(&run, rung);
             for n in ["24", "33"] {
@@ -402,43 +397,11 @@ fn the_whole_ladder_is_measured_on_a_gpu() {
     });
 }
 
-/// Rungs are tried by [`inner_trial`].
-fn trial() -> Trial {
-    let arguments = ["--ignored", "--exact", "--nocapture", "fake_cuda::inner_trial"];
-    let program = std::env::current_exe().unwrap();
-    let arguments = arguments.map(str::to_owned).to_vec();
-    Trial { program, arguments, limit: Duration::from_mins(1) }
-}
-
-/// Where a rung reads outside of its memory, the context is gone, and with it all that comes after.
-#[test]
-fn one_rung_that_takes_the_gpu_down_costs_one_rung() {
-    let fatal = |rung| [("FAKE_FAULT_KERNEL", rung), ("FAKE_MEMORY", "64000000")];
-    let [a, b, c] = ["naive", "async_copy", "wgmma"].map(fatal);
-    alone(&[("all", &a), ("all", &b), ("all", &c)], || {
-        let (run, _) = climb(|r| rungs(r, Some(&[24]), Some(&trial())));
-        let fatal = std::env::var("FAKE_FAULT_KERNEL").unwrap();
-        for rung in ladder::rung_names() {
-            assert_eq!(values(&run, rung).is_empty(), rung == fatal, "{rung}: {:?}", run.skipped);
-        }
-        let why = run.skipped.iter().find(|s| s.params.get("rung") == Some(&fatal)).unwrap();
-        assert!(why.why.contains("in a trial") && why.why.contains("ILLEGAL_ADDRESS"), "{why:?}");
-    });
-}
-
-#[test]
-#[ignore = "runs in a program of its own"]
-fn inner_trial() {
-    if stand_ins::inside() && std::env::var_os(trial::VARIABLE).is_some() {
-        assert!(trial::run_if_asked().unwrap());
-    }
-}
-
-/// Without a trial the same fault costs the sizes that follow, and the record says why.
+/// Where a rung reads outside of its memory, the context is gone, and with it the sizes that follow: the record says why.
 #[test]
 fn a_lost_gpu_is_a_reason_in_the_record() {
     alone(&[("all", &[("FAKE_FAULT_KERNEL", "wmma"), ("FAKE_MEMORY", "8000000")])], || {
-        let (run, kept) = climb(|r| rungs(r, Some(&[24, 40]), None));
+        let (run, kept) = climb(|r| rungs(r, Some(&[24, 40])));
         assert_eq!(kept, 2);
         for rung in LADDER.iter().map(|rung| rung.name).chain(["wmma", "cublas"]) {
             let lost = run.skipped.iter().filter(|s| s.key == ladder::RATE.name);

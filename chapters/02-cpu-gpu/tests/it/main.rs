@@ -15,7 +15,6 @@ mod machine_code;
 mod measured;
 mod simt;
 mod tensor_cores;
-mod trial;
 mod truck;
 mod verify;
 mod warp_viewer;

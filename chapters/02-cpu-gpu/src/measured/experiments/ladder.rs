@@ -8,7 +8,6 @@ use crate::{
     in_rust::{InRust, Turns},
     ladder::{self, Compiled, LADDER, Operands},
     tensor_cores::{self, CudaInputs, CudaKernel, CudaRung},
-    trial::{self, Trial},
     truck,
     verify::{Problem, Verdict, Verifier},
 };
@@ -16,10 +15,7 @@ use lab::{
     Budget, Experiment, Key, Plan, Race, Recorder, Samples, key::Quantity, peak, race::Results,
 };
 use matmul::Shape;
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 lab::keys! {
     /// The rate of a rung.
@@ -41,18 +37,7 @@ const KEYS: [Key; 6] = [RATE, SPEEDUP, OF_CUBLAS, COMPILE, TILES, BANDWIDTH];
 /// The experiments of this file.
 pub fn all() -> Vec<Experiment> {
     lab::experiments! {
-        quick RATE.name => &KEYS, |r| {
-            // This program, started once more to try some rungs, has nothing to measure.
-            if trial::run_if_asked()? {
-                return Ok(());
-            }
-            let records =
-                std::env::temp_dir().join(format!("throughput-trial-{}", std::process::id()));
-            let trial = Trial::by_this(RATE.name, &records, Duration::from_secs(150))?;
-            let done = rungs(r, None, Some(&trial));
-            let _ = std::fs::remove_dir_all(&records);
-            done
-        },
+        quick RATE.name => &KEYS, |r| rungs(r, None),
             "what each rung gains, on every device there is";
     }
 }
@@ -72,12 +57,8 @@ const IN_RUST: [(&str, InRust, &[&str]); 5] = [
 
 /// All rungs by their names in records: the portable ones, those of CUDA alone, and what they are compared with.
 pub fn rung_names() -> impl Iterator<Item = &'static str> {
-    own_rungs().chain(CUBLAS.map(|(name, _)| name))
-}
-
-/// The same without the libraries.
-fn own_rungs() -> impl Iterator<Item = &'static str> {
-    LADDER.iter().map(|rung| rung.name).chain(CudaRung::ALL.map(CudaRung::name))
+    let own = LADDER.iter().map(|rung| rung.name).chain(CudaRung::ALL.map(CudaRung::name));
+    own.chain(CUBLAS.map(|(name, _)| name))
 }
 
 /// What a rung multiplies.
@@ -96,11 +77,11 @@ fn sizes(kind: Kind, budget: Budget) -> &'static [usize] {
     }
 }
 
-/// All rungs on all devices, at these sizes or those of the budget. On NVIDIA GPUs each rung is tried before.
+/// All rungs on all devices, at these sizes or those of the budget.
 ///
 /// # Errors
 /// If a device fails as a whole, or the record can't be written. A rung that fails is skipped.
-pub fn rungs(r: &mut Recorder, only: Option<&[usize]>, trial: Option<&Trial>) -> lab::Result<()> {
+pub fn rungs(r: &mut Recorder, only: Option<&[usize]>) -> lab::Result<()> {
     let mut cpu_measured = Vec::new();
     for id in DEVICES {
         let gpu = match open(id) {
@@ -110,15 +91,8 @@ pub fn rungs(r: &mut Recorder, only: Option<&[usize]>, trial: Option<&Trial>) ->
                 continue;
             }
         };
-        let mut faults = BTreeMap::new();
-        if let Some(trial) = trial.filter(|_| gpu.as_cuda().is_some()) {
-            r.note_at(RATE.at(&[("device", &id)]));
-            let all = r.budget == Budget::Full;
-            let tiles = if all { trial::Tiles::All } else { trial::Tiles::First };
-            faults = trial.faults(id, tiles, &own_rungs().collect::<Vec<_>>());
-        }
         let sizes = only.unwrap_or_else(|| sizes(gpu.about().kind, r.budget));
-        on_device(r, &*gpu, sizes, &faults, &mut cpu_measured)?;
+        on_device(r, &*gpu, sizes, &mut cpu_measured)?;
     }
     Ok(())
 }
@@ -127,7 +101,6 @@ fn on_device(
     r: &mut Recorder,
     gpu: &dyn Gpu,
     sizes: &[usize],
-    faults: &BTreeMap<&str, String>,
     cpu_measured: &mut Vec<usize>,
 ) -> lab::Result<()> {
     let id = gpu.about().id.clone();
@@ -153,7 +126,7 @@ fn on_device(
         }
         // The largest take a CPU many seconds, and the card waits.
         let with_cpu = n <= LARGEST_ON_CPU && !cpu_measured.contains(&n);
-        let size = Size { gpu, n, shape: Shape::square(n), first, faults };
+        let size = Size { gpu, n, shape: Shape::square(n), first };
         if let Err(why) = size.measure(r, cublas.as_ref().ok(), with_cpu) {
             for rung in rung_names() {
                 let rate = size.of(RATE, rung);
@@ -182,8 +155,6 @@ struct Size<'g> {
     shape: Shape,
     /// Whether it is the first one on this device: compilers are timed there.
     first: bool,
-    /// Rungs that have failed in their trial, and why.
-    faults: &'g BTreeMap<&'g str, String>,
 }
 
 /// The rungs that CUDA alone has, ready to be launched, and inputs in bf16 for cuBLAS.
@@ -270,7 +241,6 @@ impl Size<'_> {
         verifier: &Verifier,
     ) -> Result<(&'static str, Compiled)> {
         r.note_at(self.of(RATE, rung.name));
-        self.tried(rung.name)?;
         let start = self.start();
         let mut compiled = rung.compile(self.gpu, self.shape)?;
         // Some compilers work when a kernel first runs: the first product belongs to the time.
@@ -327,7 +297,6 @@ impl Size<'_> {
     ) -> Result<(CudaRung, CudaKernel, CudaInputs)> {
         r.note_at(self.of(RATE, rung.name()));
         rung.runs_on(cuda.capability())?;
-        self.tried(rung.name())?;
         let inputs = CudaInputs::new(cuda, rung, &problem.a, &problem.b, self.shape)?;
         let start = self.start();
         rung.compile(cuda, self.shape)?;
@@ -354,14 +323,6 @@ impl Size<'_> {
             ready.extend(turns.map(|turns| (rung, turns)));
         }
         ready
-    }
-
-    /// Whether the rung has passed its trial.
-    fn tried(&self, rung: &str) -> Result<()> {
-        match self.faults.get(rung) {
-            Some(why) => Err(Error::message(format!("it failed in a trial: {why}"))),
-            None => Ok(()),
-        }
     }
 
     /// The time before a kernel is compiled; where that is measured, nothing is at hand from before.

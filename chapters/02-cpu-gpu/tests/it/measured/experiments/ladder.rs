@@ -6,7 +6,7 @@ use lab::Experiment;
 #[test]
 fn every_device_is_measured_or_missed() {
     let turn = testing::opencl();
-    let experiment = Experiment { run: |r| rungs(r, Some(&[24]), None), ..all().remove(0) };
+    let experiment = Experiment { run: |r| rungs(r, Some(&[24])), ..all().remove(0) };
     let values = leaves(&experiment).values;
     if turn.is_none() {
         return;
