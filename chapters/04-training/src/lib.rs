@@ -28,7 +28,7 @@ pub use learning::{
 };
 pub use measured::{chapter, experiments, experiments::studies};
 pub use models::{
-    autocast, cnn, conv, cpu, dense, layers, linear, mlp, model, norm, resnet, rnn, transformer,
+    cnn, conv, cpu, dense, layers, linear, mlp, model, norm, resnet, rnn, transformer,
 };
 pub use runner::{
     checkpoint, export,

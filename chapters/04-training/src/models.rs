@@ -3,18 +3,15 @@
 //! 1. [`model`]: what all models share; [`linear`], [`mlp`] (the Keras example on dfdx).
 //! 2. [`cnn`] with its [`conv`]olutions, and the CPU's own [`windows`]; [`resnet`] with its batch [`norm`]alisation.
 //! 3. [`rnn`] with its [`gates`] and [`transformer`] with its [`attention`], on [`dense`] layers.
-//! 4. [`autocast`](mod@autocast): whether their products read numbers of 32 or of 16 bits.
-//! 5. [`half_product`]: that product, on dfdx's tape. [`layers`]: how dfdx is told what a model is made of. [`cpu`]: what the
+//! 4. [`layers`]: how dfdx is told what a model is made of. [`cpu`]: what the
 //!    CPU's own operations share.
 
 pub mod attention;
-pub mod autocast;
 pub mod cnn;
 pub mod conv;
 pub mod cpu;
 pub mod dense;
 pub mod gates;
-pub mod half_product;
 pub mod layers;
 pub mod linear;
 pub mod mlp;

@@ -26,7 +26,6 @@ use std::{
 use training::{
     EngineKind, Error, Model, Precision, Result, Settings,
     any::AllModels as _,
-    autocast::{Operands, operands},
     checkpoint::Checkpoint,
     fit::TEST_BATCH,
     memory,
@@ -105,6 +104,8 @@ pub struct Engine<B: Trains = Cores> {
     begun: VecDeque<Vec<B::Fetching>>,
     dev: Cpu,
     rule: Rule,
+    /// What the products of a step read.
+    numbers: Numbers,
     /// The most images that it takes at a time.
     most: usize,
     /// Where the next images begin among those of a batch, and how many the batch has, if other ranks have the rest of it.
@@ -138,13 +139,18 @@ pub fn needs(settings: &Settings, images: usize) -> Needs {
     Needs::of(&of(settings), &passes(settings, images), Form::CPU, threads())
 }
 
-/// The passes of a step by the settings, and of predictions.
-fn passes(settings: &Settings, images: usize) -> Vec<Pass> {
-    let numbers = match settings.precision {
+/// What the products of a step by the settings read.
+fn numbers(settings: &Settings) -> Numbers {
+    match settings.precision {
         Precision::F32 => Numbers::F32,
         Precision::Bf16 => Numbers::Bf16,
         Precision::Amp => Numbers::F16,
-    };
+    }
+}
+
+/// The passes of a step by the settings, and of predictions.
+fn passes(settings: &Settings, images: usize) -> Vec<Pass> {
+    let numbers = numbers(settings);
     let most = settings.accumulate.unwrap_or(usize::MAX);
     let mut passes: Vec<Pass> =
         pieces(images, most).map(|piece| Pass::piece(&piece, numbers)).collect();
@@ -204,15 +210,6 @@ pub fn open(device: Device, settings: &Settings, replicas: [usize; 2]) -> Result
     let bytes = |rows: usize| data + cast::bytes(&of(settings), &passes(settings, rows));
     let fits = device.fits(settings.batch, "images", replicas, bytes);
     fits.map_err(|why| Error::Config(why.to_string())).map(|()| device)
-}
-
-/// What a product reads while chapter 4's [`autocast`](mod@training::autocast) is around a step, and the factor.
-fn numbers() -> (Numbers, f32) {
-    match operands() {
-        Operands::F32 => (Numbers::F32, 1.0),
-        Operands::Bf16 => (Numbers::Bf16, 1.0),
-        Operands::F16 { scale } => (Numbers::F16, scale),
-    }
 }
 
 /// Chapter 4's rules.
@@ -281,7 +278,8 @@ impl<B: Trains> Engine<B> {
         let (step, fresh) = (RefCell::new(step), Cell::new(false));
         let (rule, most) = (settings.optimizer, settings.accumulate.unwrap_or(usize::MAX));
         let (kept, begun, part) = ((0, 0), VecDeque::new(), None);
-        Self { step, kept, begun, dev: dev.clone(), rule, most, part, fresh }
+        let (dev, numbers) = (dev.clone(), numbers(settings));
+        Self { step, kept, begun, dev, rule, numbers, most, part, fresh }
     }
 
     /// With the first weights of chapter 4's model.
@@ -302,8 +300,7 @@ impl<B: Trains> Engine<B> {
     where
         F: Fn(&mut Step<B>, &mut Kept, Range<usize>),
     {
-        let (step, (numbers, scale)) = (self.step.get_mut(), numbers());
-        step.set_scale(scale);
+        let (step, numbers) = (self.step.get_mut(), self.numbers);
         self.fresh.set(true);
         let mut scores = Vec::new();
         for piece in pieces(images, self.most) {
@@ -332,8 +329,7 @@ impl<B: Trains> Engine<B> {
         };
         let labels: Vec<u32> = truth.chunks_exact(CLASSES).map(|row| best(row) as u32).collect();
         if let Some(part) = self.part {
-            let (step, (numbers, scale)) = (self.step.get_mut(), numbers());
-            step.set_scale(scale);
+            let (step, numbers) = (self.step.get_mut(), self.numbers);
             self.fresh.set(true);
             step.shared(part, (&pixels, &labels), 1, numbers);
             return Vec::new(); // the pass counts what there is to count
@@ -361,6 +357,10 @@ impl<B: Trains> Learner for Engine<B> {
 
     fn part(&mut self, first: usize, images: usize) {
         self.part = Some((first, images));
+    }
+
+    fn set_scale(&mut self, factor: f32) {
+        self.step.get_mut().set_scale(factor);
     }
 
     fn gradients(&mut self, images: Images<Cpu>, targets: Targets<Cpu>) -> Result<Logits<Cpu>> {

@@ -32,11 +32,11 @@ use training::{
 
 /// The settings' model in the settings' precision. `wide` makes it in f32.
 ///
-/// In f16 dfdx trains dense models as this chapter's page does, on a copy of all weights; all else goes through
-/// [`Autocast`].
+/// In f16 dfdx trains dense models as this chapter's page does, on a copy of all weights. All else is for chapter 5's engine,
+/// behind [`Autocast`].
 ///
 /// # Errors
-/// As `wide`.
+/// As `wide`; [`Error::Config`] if dfdx can't.
 pub fn learner<D: HalfEngine>(
     dev: &D,
     settings: &Settings,
@@ -50,6 +50,9 @@ pub fn learner<D: HalfEngine>(
         (Precision::Amp, EngineKind::Dfdx, Model::Mlp) => {
             Ok(Box::new(Amp::<Mlp<D>, D>::new(dev, settings)?))
         }
+        (precision, EngineKind::Dfdx, model) => Err(Error::Config(format!(
+            "--engine dfdx trains linear and mlp in --precision amp, and no {model} in {precision}; leave out --engine"
+        ))),
         _ => Ok(Box::new(Autocast::new(wide(dev, settings)?, settings.precision))),
     }
 }

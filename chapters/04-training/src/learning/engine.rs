@@ -7,16 +7,13 @@
 use crate::{
     Error, Result,
     learning::augment::augmented,
-    models::{
-        half_product::Half,
-        model::{CLASSES, Images, PIXELS, Targets, add_gradient},
-    },
+    models::model::{CLASSES, Images, PIXELS, Targets, add_gradient},
 };
 use dfdx::{prelude::*, tensor::Synchronize, tensor_ops::Device};
 use lab::{data::Split, limits};
 
 /// A dfdx device that can keep rows of values and gather some of them into a tensor.
-pub trait Engine: Half + Synchronize {
+pub trait Engine: Device<f32> + Synchronize {
     /// Rows of `W` values, kept on the device.
     type Rows<const W: usize>;
 

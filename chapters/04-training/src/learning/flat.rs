@@ -1,5 +1,5 @@
 //! All gradients of a model in one row of values, in the order in which the model is visited: one long message instead of
-//! many short ones. Chapter 7 sends it. And whether all of them are finite.
+//! many short ones. Chapter 7 sends it.
 
 use crate::{Error, Result, learning::engine::Engine, models::model::Network};
 use dfdx::{prelude::*, tensor_ops::Device};
@@ -90,43 +90,4 @@ pub fn unpack<M: Network<D>, D: Engine>(
     let mut unpack = Unpack { grads, row };
     M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut unpack }).map_err(Error::device)?;
     Ok(())
-}
-
-/// Zero times all gradients, added up on the device: zero, or NaN if one is not finite.
-struct Zero<'a, D: Engine> {
-    grads: &'a Gradients<f32, D>,
-    sum: Option<Tensor<Rank0, f32, D>>,
-}
-
-impl<D: Engine> TensorVisitor<f32, D> for Zero<'_, D> {
-    type Viewer = ViewTensorRef;
-    type Err = D::Err;
-    type E2 = f32;
-    type D2 = D;
-
-    fn visit<S: Shape>(
-        &mut self,
-        options: TensorOptions<S, f32, D>,
-        p: &Tensor<S, f32, D>,
-    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
-        if options.do_gradient_update {
-            let flat = self.grads.get(p).try_reshape_like(&(p.shape().num_elements(),))?;
-            let zero = flat.try_mul(0.0)?.try_sum::<Rank0, _>()?;
-            self.sum = Some(match self.sum.take() {
-                Some(sum) => sum.try_add(zero)?,
-                None => zero,
-            });
-        }
-        Ok(None)
-    }
-}
-
-/// Whether all gradients are finite: one number leaves the device.
-///
-/// # Errors
-/// The device's own.
-pub fn finite<M: Network<D>, D: Engine>(model: &M, grads: &Gradients<f32, D>) -> Result<bool> {
-    let mut zero = Zero { grads, sum: None };
-    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut zero }).map_err(Error::device)?;
-    Ok(zero.sum.is_none_or(|sum| sum.as_vec().iter().all(|zero| zero.is_finite())))
 }

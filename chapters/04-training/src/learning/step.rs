@@ -130,6 +130,11 @@ pub trait Learner: Stepper {
         let _ = (first, images);
     }
 
+    /// The factor before derivatives, for who computes them in f16: chapter 6's loss scale.
+    fn set_scale(&mut self, factor: f32) {
+        let _ = factor;
+    }
+
     /// Forward and backward. The gradients wait for [`Learner::update`]; the scores are (batch, 10), on the device.
     fn gradients(
         &mut self,
@@ -236,10 +241,6 @@ impl<M: Network<D>, D: Engine> Learner for Full<M, D> {
 
     fn unpack(&mut self, row: &[f32]) -> Result<()> {
         flat::unpack(&mut self.model, &mut self.grads, row)
-    }
-
-    fn finite(&mut self) -> Result<bool> {
-        flat::finite(&self.model, &self.grads)
     }
 }
 

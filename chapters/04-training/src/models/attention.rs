@@ -1,9 +1,6 @@
 //! Attention: every patch of an image attends to all patches and gets a weighted sum of their values.
 
-use crate::models::{
-    half_product::{Half, Matrices, product_of_each},
-    norm::{Mode, Rows},
-};
+use crate::models::norm::{Mode, Rows};
 use dfdx::{prelude::*, tensor_ops::Device};
 
 /// Patches of an image: 4 rows of 4.
@@ -16,7 +13,7 @@ pub const HEADS: usize = 4;
 pub const HEAD: usize = WIDTH / HEADS;
 
 /// A row of each patch's values for each head of each image.
-type Heads<D, T> = Matrices<Const<PATCHES>, Const<HEAD>, D, T>;
+type Heads<D, T> = Tensor<(usize, Const<PATCHES>, Const<HEAD>), f32, D, T>;
 
 /// Each head's part of the values of each patch: (batch · heads, patches, values of a head).
 fn heads<D: Device<f32>, T: Tape<f32, D>>(rows: Rows<WIDTH, D, T>) -> Result<Heads<D, T>, D::Err> {
@@ -52,18 +49,18 @@ fn softmax_rows<const N: usize, D: Device<f32>, T: Mode<D>>(
 ///
 /// # Errors
 /// The device's own.
-pub fn attend<D: Half, T: Mode<D>>(
+pub fn attend<D: Device<f32>, T: Mode<D>>(
     [q, k, v]: [Rows<WIDTH, D, T>; 3],
 ) -> Result<Rows<WIDTH, D, T>, D::Err> {
     let rows = q.shape().0;
     let k = heads(k)?.try_permute::<_, Axes3<0, 2, 1>>()?; // transposed
     // Query times key: a score for each pair of patches.
-    let scores = product_of_each(heads(q)?, k)?;
+    let scores = heads(q)?.try_matmul(k)?;
     let scores = scores.try_mul(1.0 / (HEAD as f32).sqrt())?;
     let pairs = *scores.shape();
     let scores = scores.try_reshape_like(&(rows * HEADS, Const::<PATCHES>))?;
     let weights = softmax_rows(scores)?.try_reshape_like(&pairs)?;
     // Of each value as much as its weight.
-    together(product_of_each(weights, heads(v)?)?)
+    together(weights.try_matmul(heads(v)?)?)
 }
 // ANCHOR_END: attention

@@ -2,8 +2,6 @@
 
 use crate::models::{
     conv::{Conv2d, Convolve},
-    dense::linear,
-    half_product::Half,
     model::{Images, Learned, Logits, Network},
     norm::Mode,
 };
@@ -46,14 +44,14 @@ impl<D: Convolve> Cnn<f32, D> {
     }
 }
 
-impl<D: Convolve + Half> Network<D> for Cnn<f32, D> {
+impl<D: Convolve> Network<D> for Cnn<f32, D> {
     const DRAWS_PER_STEP: u64 = 1;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
         let features = self.features(images)?;
         let (wide, _, dropout, narrow) = &self.dense;
-        let hidden = linear(wide, features)?.try_relu()?;
-        linear(narrow, hidden.try_dropout(dropout.p)?)
+        let hidden = wide.try_forward(features)?.try_relu()?;
+        narrow.try_forward(hidden.try_dropout(dropout.p)?)
     }
 
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {

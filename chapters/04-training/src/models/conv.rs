@@ -4,8 +4,6 @@
 //! one piece in memory. [`convolve_gather`] and [`max_pool_by_choice`] use operations that dfdx has on every
 //! device; the CPU has faster ones of its own in [`windows`](crate::models::windows), and tests check that they are equal.
 
-#[cfg(feature = "cuda")]
-use crate::models::half_product::product;
 use crate::models::layers::Number;
 use dfdx::{
     nn::tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
@@ -84,7 +82,7 @@ impl Convolve for Cuda {
     where
         T: Tape<f32, Self> + Merge<T>,
     {
-        convolve_gather(maps, filters, bias, pad, product)
+        convolve_gather(maps, filters, bias, pad)
     }
 
     fn max_pool<const C: usize, T: Tape<f32, Self>>(
@@ -94,13 +92,7 @@ impl Convolve for Cuda {
     }
 }
 
-/// Numbers for each of `CO` filters in each row.
-type Columns<const CO: usize, D, T> = Tensor<(usize, Const<CO>), f32, D, T>;
-/// What multiplies patches and filters.
-type Product<const CO: usize, D, T> =
-    fn(Patches<D, T>, Columns<CO, D, T>) -> Result<Columns<CO, D, T>, <D as HasErr>::Err>;
-
-/// A convolution is a matrix product, which `product` computes: every patch with every filter.
+/// A convolution is a matrix product: every patch with every filter.
 ///
 /// # Errors
 /// The device's own.
@@ -110,7 +102,6 @@ pub fn convolve_gather<const CI: usize, const CO: usize, const K: usize, D, T>(
     filters: &Filters<CI, CO, K, D>,
     bias: Option<&Tensor<Rank1<CO>, f32, D>>,
     pad: usize,
-    product: Product<CO, D, T>,
 ) -> Result<Maps<CO, D, T>, D::Err>
 where
     D: Device<f32>,
@@ -121,7 +112,7 @@ where
     let patches = patches_by_gather(maps, K, pad)?;
     let columns = (K * K * CI, Const::<CO>);
     let filters = filters.retaped::<T>().try_reshape_like(&columns)?;
-    let mut sums = product(patches, filters)?;
+    let mut sums = patches.try_matmul(filters)?;
     if let Some(bias) = bias {
         let bias = bias.retaped::<T>().try_broadcast_like(sums.shape())?;
         sums = sums.try_add(bias)?;

@@ -1,8 +1,7 @@
 //! What the CPU's own operations share: a tensor's values as a slice, and chapter 1's product on slices.
 
-use crate::models::autocast::Operands;
 use dfdx::prelude::*;
-use matmul::{MatMut, MatRef, Options};
+use matmul::{MatMut, MatRef, Options, sgemm};
 use rayon::prelude::*;
 
 /// A tensor's values, in the order of its shape. dfdx's own `as_vec` follows the strides value by value; here the
@@ -16,12 +15,11 @@ pub fn numbers<S: Shape>(tensor: &Tensor<S, f32, Cpu>) -> Result<Vec<f32>, CpuEr
     Ok(numbers)
 }
 
-/// A·B in C, which is given with its columns, or added to it. What is multiplied is ready for these operands.
+/// A·B in C, which is given with its columns, or added to it.
 ///
 /// # Errors
 /// [`CpuError::WrongNumElements`] if the shapes do not fit each other.
 pub(crate) fn product(
-    read: Operands,
     c: (&mut [f32], usize),
     a: MatRef<f32>,
     b: MatRef<f32>,
@@ -30,7 +28,7 @@ pub(crate) fn product(
     let (values, cols) = c;
     let rows = values.len() / cols;
     MatMut::new(values, rows, cols)
-        .and_then(|c| read.product(c, a, b, options))
+        .and_then(|c| sgemm(c, a, b, options))
         .map_err(|_| CpuError::WrongNumElements)
 }
 

@@ -1,16 +1,11 @@
-//! Dense layers out of dfdx's operations, on every device, whose products read what a step says.
+//! Dense layers out of dfdx's operations, on every device.
 
 use crate::models::{
-    autocast::{Operands, operands},
-    half_product::{Half, product},
     layers::Number,
     norm::{Mode, Rows},
 };
 use dfdx::{
-    nn::{
-        modules,
-        tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
-    },
+    nn::tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
     prelude::*,
     tensor_ops::Device,
 };
@@ -23,12 +18,12 @@ pub type Row<const N: usize, D> = Tensor<Rank1<N>, f32, D>;
 ///
 /// # Errors
 /// The device's own.
-pub fn dense<const I: usize, const O: usize, D: Half, T: Mode<D>>(
+pub fn dense<const I: usize, const O: usize, D: Device<f32>, T: Mode<D>>(
     rows: Rows<I, D, T>,
     weight: Tensor<Rank2<I, O>, f32, D, T>,
     bias: &Row<O, D>,
 ) -> Result<Rows<O, D, T>, D::Err> {
-    T::whole(rows, |rows| add_row(product(rows, weight)?, bias))
+    T::whole(rows, |rows| add_row(rows.try_matmul(weight)?, bias))
 }
 
 /// Adds `row` to each of the rows.
@@ -54,7 +49,7 @@ pub struct Affine<const I: usize, const O: usize, E: Dtype, D: Device<E>> {
     pub bias: Tensor<Rank1<O>, E, D>,
 }
 
-impl<const I: usize, const O: usize, D: Half> Affine<I, O, f32, D> {
+impl<const I: usize, const O: usize, D: Device<f32>> Affine<I, O, f32, D> {
     /// Rows of `I` values become rows of `O` values.
     ///
     /// # Errors
@@ -90,22 +85,6 @@ impl<const I: usize, const O: usize, E: Number, D: Device<E>> TensorCollection<E
             |(weight, bias)| Affine { weight, bias },
         )
     }
-}
-
-/// dfdx's dense layer. Where products read rounded numbers, it is [`dense`].
-///
-/// # Errors
-/// The device's own.
-pub fn linear<const I: usize, const O: usize, D: Half, T: Mode<D>>(
-    layer: &modules::Linear<I, O, f32, D>,
-    rows: Rows<I, D, T>,
-) -> Result<Rows<O, D, T>, D::Err> {
-    if operands() == Operands::F32 {
-        return layer.try_forward(rows);
-    }
-    // dfdx keeps outputs×inputs, and a gradient lies as its tensor does.
-    let turned = layer.weight.retaped::<T>().try_permute::<_, Axes2<1, 0>>()?;
-    dense(rows, turned.try_contiguous()?, &layer.bias)
 }
 
 /// As dfdx and PyTorch start dense layers with `I` inputs.

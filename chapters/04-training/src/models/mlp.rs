@@ -1,14 +1,13 @@
 //! The multi-layer perceptron: the article's Keras example on dfdx.
 
 use crate::models::{
-    dense::linear,
-    half_product::Half,
     model::{Images, Learned, Logits, Network},
     norm::Mode,
 };
 use dfdx::{
     nn::modules::{Dropout, Linear, ReLU},
     prelude::*,
+    tensor_ops::Device,
 };
 
 // ANCHOR: model
@@ -20,13 +19,13 @@ pub type Mlp<D> = (
 );
 // ANCHOR_END: model
 
-impl<D: Half> Network<D> for Mlp<D> {
+impl<D: Device<f32>> Network<D> for Mlp<D> {
     const DRAWS_PER_STEP: u64 = 1;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {
         let ((wide, _), dropout, narrow) = self;
-        let hidden = linear(wide, images)?.try_relu()?.try_dropout(dropout.p)?;
-        linear(narrow, hidden)
+        let hidden = wide.try_forward(images)?.try_relu()?.try_dropout(dropout.p)?;
+        narrow.try_forward(hidden)
     }
 
     fn predict(&self, images: Images<D>) -> Result<Logits<D>, D::Err> {

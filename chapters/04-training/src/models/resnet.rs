@@ -2,8 +2,6 @@
 
 use crate::models::{
     conv::{Convolve, Filters, Maps, he},
-    dense::linear,
-    half_product::Half,
     layers::Number,
     model::{Images, Learned, Logits, Network},
     norm::{BatchNorm, Mode, Norm, normalise},
@@ -61,7 +59,7 @@ pub struct Resnet<E: Dtype, D: Device<E>> {
     pub dense: modules::Linear<48, 10, E, D>,
 }
 
-impl<D: Convolve + BatchNorm + Half> Resnet<f32, D> {
+impl<D: Convolve + BatchNorm> Resnet<f32, D> {
     fn forward<T: Mode<D>>(&mut self, images: Images<D, T>) -> Result<Logits<D, T>, D::Err> {
         let batch = images.shape().0;
         let x = images.try_reshape_like(&(batch, 28, 28, Const::<1>))?;
@@ -70,7 +68,7 @@ impl<D: Convolve + BatchNorm + Half> Resnet<f32, D> {
         let x = self.grow.forward(x)?.try_relu()?;
         let x = self.deep.forward(x)?;
         let means = x.try_mean::<(usize, Const<48>), Axes2<1, 2>>()?;
-        linear(&self.dense, means)
+        self.dense.try_forward(means)
     }
 }
 
@@ -82,7 +80,7 @@ impl<const CI: usize, const CO: usize, const K: usize, D: Convolve + BatchNorm>
     }
 }
 
-impl<D: Convolve + BatchNorm + Half> Network<D> for Resnet<f32, D> {
+impl<D: Convolve + BatchNorm> Network<D> for Resnet<f32, D> {
     const DRAWS_PER_STEP: u64 = 0;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {

@@ -3,7 +3,6 @@
 use crate::models::{
     dense::Affine,
     gates::{deal_rows, gated_step},
-    half_product::Half,
     model::{CLASSES, Images, Learned, Logits, Network},
     norm::{Mode, Rows},
 };
@@ -32,7 +31,7 @@ pub struct Rnn<E: Dtype, D: Device<E>> {
 
 crate::made_of!(Rnn: input, recurrent, dense);
 
-impl<D: Half> Rnn<f32, D> {
+impl<D: Device<f32>> Rnn<f32, D> {
     // ANCHOR: forward
     /// Reads the images from the top row to the bottom one.
     fn scores<T: Mode<D>>(&self, images: Images<D, T>) -> Learned<D, T> {
@@ -51,7 +50,7 @@ impl<D: Half> Rnn<f32, D> {
     // ANCHOR_END: forward
 }
 
-impl<D: Half> Network<D> for Rnn<f32, D> {
+impl<D: Device<f32>> Network<D> for Rnn<f32, D> {
     const DRAWS_PER_STEP: u64 = 0;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {

@@ -3,7 +3,6 @@
 use crate::models::{
     attention::attend,
     dense::{Affine, add_row},
-    half_product::Half,
     layers::Number,
     model::{CLASSES, Images, Learned, Logits, Network},
     norm::{Mode, Rows},
@@ -111,7 +110,7 @@ impl<E: Number, D: Device<E>> TensorCollection<E, D> for Transformer<E, D> {
 /// What is found for each patch.
 type Found<D, T> = Result<Rows<WIDTH, D, T>, <D as HasErr>::Err>;
 
-impl<D: Half> Attention<f32, D> {
+impl<D: Device<f32>> Attention<f32, D> {
     // ANCHOR: questions
     /// Every patch attends to all patches: a weighted sum of their values.
     fn forward<T: Mode<D>>(&self, patches: Rows<WIDTH, D, T>) -> Found<D, T> {
@@ -124,7 +123,7 @@ impl<D: Half> Attention<f32, D> {
     // ANCHOR_END: questions
 }
 
-impl<D: Half> Block<f32, D> {
+impl<D: Device<f32>> Block<f32, D> {
     /// What attention and dense layers find is added to what was there.
     fn forward<T: Mode<D>>(&self, x: Rows<WIDTH, D, T>) -> Found<D, T> {
         let before = x.retaped::<T>();
@@ -144,7 +143,7 @@ fn normalise_rows<const N: usize, D: Device<f32>, T: Mode<D>>(
     T::whole(rows, |rows| norm.try_forward(rows))
 }
 
-impl<D: Half> Transformer<f32, D> {
+impl<D: Device<f32>> Transformer<f32, D> {
     /// Patches to values, two blocks, and the mean of all patches decides.
     fn scores<T: Mode<D>>(&self, images: Images<D, T>) -> Learned<D, T> {
         let batch = images.shape().0;
@@ -171,7 +170,7 @@ fn patches<D: Device<f32>, T: Tape<f32, D>>(
     images.try_reshape_like(&(batch * PATCHES, Const))
 }
 
-impl<D: Half> Network<D> for Transformer<f32, D> {
+impl<D: Device<f32>> Network<D> for Transformer<f32, D> {
     const DRAWS_PER_STEP: u64 = 0;
 
     fn learn<T: Mode<D>>(&mut self, images: Images<D, T>) -> Learned<D, T> {

@@ -5,7 +5,6 @@
 //! equal.
 
 use crate::models::{
-    autocast::operands,
     conv::{Convolve, Filters, Maps},
     cpu::{each, matrix, numbers, product},
 };
@@ -124,9 +123,7 @@ fn convolve<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>
     let (maps, mut tape) = maps.split_tape();
     let &(batch, h, w, _) = maps.shape();
     let cut = Cut { h, w, channels: CI, k: K, pad };
-    let (mut pixels, mut weight, read) = (numbers(&maps)?, numbers(filters)?, operands());
-    read.operand(&mut pixels);
-    read.operand(&mut weight);
+    let (pixels, weight) = (numbers(&maps)?, numbers(filters)?);
     let (inside, outside, group) = (cut.image(), cut.patches() * CO, cut.group());
 
     let mut out = vec![0.0; batch * outside];
@@ -138,7 +135,7 @@ fn convolve<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>
             let patches = &mut patches[..out.len() / CO * cut.patch()];
             cut.cut(images, patches);
             let options = Options { epilogue, ..Options::default() };
-            product(read, (out, CO), matrix(patches, cut.patch())?, matrix(&weight, CO)?, options)
+            product((out, CO), matrix(patches, cut.patch())?, matrix(&weight, CO)?, options)
         },
     )?;
     let shape = (batch, h + 2 * pad + 1 - K, w + 2 * pad + 1 - K, Const::<CO>);
@@ -147,8 +144,7 @@ fn convolve<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>
     let (of_maps, of_out, of_filters) = (maps.ghost(), out.ghost(), filters.ghost());
     let of_bias = bias.map(Tensor::ghost);
     tape.add_backward_op(move |grads| {
-        let mut up = std::mem::take(&mut **grads.get_or_alloc_mut(&of_out)?);
-        read.operand_gradient(&mut up);
+        let up = std::mem::take(&mut **grads.get_or_alloc_mut(&of_out)?);
         // dW and db of each task; dX where it belongs.
         let parts: Vec<(Vec<f32>, [f32; CO])> = grads
             .get_or_alloc_mut(&of_maps)?
@@ -168,9 +164,9 @@ fn convolve<const CI: usize, const CO: usize, const K: usize, T: Tape<f32, Cpu>>
                         cut.cut(images, patches);
                         let (dy, patches) = (matrix(up, CO)?, matrix(patches, cut.patch())?);
                         let add = Options { accumulate: true, ..Options::default() };
-                        product(read, (&mut dw, CO), patches.t(), dy, add)?; // dW = Xᵀ·dY
+                        product((&mut dw, CO), patches.t(), dy, add)?; // dW = Xᵀ·dY
                         let weight = matrix(&weight, CO)?.t();
-                        product(read, (down, cut.patch()), dy, weight, Options::default())?; // dX = dY·Wᵀ
+                        product((down, cut.patch()), dy, weight, Options::default())?; // dX = dY·Wᵀ
                         cut.paste(down, dx);
                         for row in up.as_chunks::<CO>().0 {
                             db.iter_mut().zip(row).for_each(|(sum, g)| *sum += g);

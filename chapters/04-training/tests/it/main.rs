@@ -24,13 +24,10 @@ mod measured {
     mod figures;
 }
 mod models {
-    mod attention;
-    mod autocast;
     mod conv;
     mod cpu;
     mod dense;
     mod gates;
-    mod half_product;
     mod linear;
     mod mlp;
     mod model;

@@ -1,10 +1,9 @@
-//! Any model in mixed precision: chapter 4's [`autocast`](mod@training::autocast) around the passes of another learner, and in
-//! f16 the factor. The model's own operations stay as they are, by dfdx and by the engine.
+//! Any model in mixed precision: the products of chapter 5's engine read 16 bits where the settings say so, and here is what
+//! f16 needs besides, the factor.
 
 use crate::amp::scaler::{PYTORCH, Scaler, Scaling};
 use training::{
     Precision, Result,
-    autocast::{Operands, autocast},
     checkpoint::{Checkpoint, LossScale},
     engine::Engine,
     model::{Images, Logits, Targets},
@@ -36,17 +35,17 @@ impl<D: Engine> Autocast<D> {
 
 impl<D: Engine> Learner for Autocast<D> {
     // ANCHOR: step
-    /// The learner's passes, with products that read 16 bits.
+    /// The learner's passes, whose products read 16 bits.
     fn gradients(
         &mut self,
         images: Images<D>,   // (batch, 784)
         targets: Targets<D>, // (batch, 10)
     ) -> Result<Logits<D>> {
-        let read = match &self.scaler {
-            Some(scaler) => Operands::F16 { scale: scaler.scale() },
-            None => Operands::Bf16, // it reaches as far as f32: no factor
-        };
-        autocast(read, || self.learner.gradients(images, targets))
+        // bf16 reaches as far as f32: no factor.
+        if let Some(scaler) = &self.scaler {
+            self.learner.set_scale(scaler.scale());
+        }
+        self.learner.gradients(images, targets)
     }
     // ANCHOR_END: step
 

@@ -128,19 +128,12 @@ where
         self.master.skip(dev, steps);
     }
 
-    /// What is not finite has no numbers here: all of the row says so.
     fn pack(&self, row: &mut Vec<f32>) -> Result<()> {
-        let from = row.len();
-        self.master.pack(row)?;
-        if !self.finite {
-            row[from..].fill(f32::NAN);
-        }
-        Ok(())
+        self.master.pack(row)
     }
 
     fn unpack(&mut self, row: &[f32]) -> Result<()> {
-        self.finite = row.iter().all(|value| value.is_finite());
-        if self.finite { self.master.unpack(row) } else { self.master.discard() }
+        self.master.unpack(row)
     }
 }
 

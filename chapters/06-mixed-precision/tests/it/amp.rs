@@ -46,7 +46,7 @@ fn learns_what_f32_learns() {
 fn every_model_goes_down_in_every_precision() {
     let data = data::drawn(96, 20, 2);
     for model in Model::ALL {
-        let recipe = Settings::of(model);
+        let recipe = Settings { engine: EngineKind::Fast, ..Settings::of(model) };
         let run = |precision| {
             let settings = Settings { precision, epochs: 2, batch: 16, ..recipe.clone() };
             let settings = Settings { dropout: 0.0, augment: false, ..settings };
@@ -64,6 +64,12 @@ fn every_model_goes_down_in_every_precision() {
             let skipped = outcome.loss_scale.map(|scale| scale.skipped);
             assert_eq!(skipped.is_some(), precision == Precision::Amp, "{model}");
         }
+        // By dfdx only the dense ones, and those in f16.
+        let config = config(&Settings { engine: EngineKind::Dfdx, epochs: 1, ..recipe });
+        let trained = train_on(&config, &data, &mut Silent);
+        let said = trained.err().map(|error| error.to_string());
+        assert_eq!(said.is_none(), [Model::Linear, Model::Mlp].contains(&model), "{said:?}");
+        assert!(said.is_none_or(|said| said.contains("leave out --engine")));
     }
 }
 

@@ -1,10 +1,7 @@
-use dfdx::{nn::modules, prelude::*};
-use training::models::autocast::{Operands, autocast};
-use training::models::dense::linear;
+use dfdx::prelude::*;
 use training::models::model::{
     CLASSES, Images, Logits, Network, build, gradients, parameters, set_parameters, tensors,
 };
-use training::models::norm::Rows;
 
 /// A model's parameters as a plain implementation reads them, one tensor after the other.
 pub(crate) struct Plain<'a>(&'a [f64]);
@@ -102,28 +99,4 @@ pub(crate) fn both_equal<S: Shape + ReduceShapeTo<Rank0, Ax>, Ax: Axes>(
     let weight: Tensor<S, f32, Cpu> = both[0].device().sample_normal_like(both[0].shape());
     let [one, two] = both.map(|out| inputs(&(out * weight.clone()).sum::<Rank0, Ax>().backward()));
     one.iter().zip(&two).for_each(|(one, two)| close(within, one, two));
-}
-
-/// Checks that what `run` finds with operands rounded to bf16 and to f16 is near what it finds with exact ones.
-pub(crate) fn rounded_is_near(most: [f64; 2], run: impl Fn() -> Vec<Vec<f32>>) {
-    let exact = run();
-    for (read, most) in [Operands::Bf16, Operands::F16 { scale: 1024.0 }].into_iter().zip(most) {
-        for (found, exact) in autocast(read, &run).iter().zip(&exact) {
-            let error = backprop::check::error_f32(found, exact);
-            assert!(error > 1e-6 && error < most, "{read:?}: {error}");
-        }
-    }
-}
-
-#[test]
-fn a_layer_with_rounded_products_is_near_the_exact_one_backward_too() {
-    let dev = Cpu::seed_from_u64(9);
-    let layer: modules::Linear<37, 11, f32, Cpu> = BuildModule::build(&dev);
-    let rows: Rows<37, Cpu> = dev.sample_normal_like(&(7, Const));
-    rounded_is_near([1e-2, 2e-3], || {
-        let out = linear(&layer, rows.leaky_trace()).unwrap();
-        let values = out.as_vec();
-        let grads = out.square().mean::<Rank0, _>().backward();
-        vec![values, grads.get(&rows).as_vec(), grads.get(&layer.weight).as_vec()]
-    });
 }
