@@ -2,7 +2,7 @@
 
 use crate::{Error, Result, machine, out};
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
-use std::{env, error::Error as _, fmt::Display, panic, process};
+use std::{env, error::Error as _, fmt::Display, fs, panic, process};
 
 /// The most threads for each core. More of them only take memory and each other's time.
 const THREADS_PER_CORE: usize = 32;
@@ -97,6 +97,21 @@ pub fn grants(bytes: u64) -> bool {
         let mut asked: Vec<u8> = Vec::new();
         std::hint::black_box(&mut asked).try_reserve_exact(bytes).is_ok()
     })
+}
+
+/// Whether the machine has so many bytes left, and the process may have them.
+pub fn is_there(bytes: u64) -> bool {
+    grants(bytes) && free().is_none_or(|free| bytes <= free)
+}
+
+/// Bytes that programs can have before the system must take some from others; unknown beyond Linux.
+fn free() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let kib = |name: &str| {
+        let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+        rest.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    Some(1024 * (kib("MemAvailable:")? + kib("SwapFree:").unwrap_or(0)))
 }
 
 /// The most threads that are started.

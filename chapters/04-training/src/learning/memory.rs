@@ -6,7 +6,6 @@ use crate::{
     config::{EngineKind, Model, Settings},
 };
 use lab::{Unit, limits};
-use std::fs;
 
 /// Bytes that dfdx needs on a CPU for each image of a step at its highest point: activations, their gradients, and what an
 /// operation needs next to them. Measured; its source says where they come from.
@@ -32,7 +31,7 @@ pub fn bytes(settings: &Settings, images: usize) -> u64 {
 /// # Errors
 /// [`Error::Config`] that names the options.
 pub fn check(settings: &Settings, images: usize, bytes: u64) -> Result<()> {
-    if limits::grants(bytes) && free().is_none_or(|free| bytes <= free) {
+    if limits::is_there(bytes) {
         return Ok(());
     }
     let pieces =
@@ -41,14 +40,4 @@ pub fn check(settings: &Settings, images: usize, bytes: u64) -> Result<()> {
         "a step of {images} images takes about {} of memory, and there is less; a smaller --batch needs less memory{pieces}",
         Unit::Bytes.format(bytes as f64)
     )))
-}
-
-/// Bytes that programs can have before the system must take some from others; unknown beyond Linux.
-fn free() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let kib = |name: &str| {
-        let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
-        rest.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    Some(1024 * (kib("MemAvailable:")? + kib("SwapFree:").unwrap_or(0)))
 }

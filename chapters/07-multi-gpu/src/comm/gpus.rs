@@ -24,14 +24,11 @@ pub struct Gpus<C> {
     nccl: Nccl,
 }
 
-/// What ranks on cores tell of their device.
-const CORES: &[u8] = b"cpu";
+/// What ranks on cores tell of their device begins so.
+const CORES: &[u8] = b"cpu ";
 
 /// What a rank tells of its device: ranks that tell the same have one together.
 fn place(device: Device) -> Vec<u8> {
-    if device == Device::Cpu {
-        return CORES.to_vec();
-    }
     // A machine without this file has no ranks on another one.
     let machine = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let visible = env::var("CUDA_VISIBLE_DEVICES").unwrap_or_default();
@@ -61,7 +58,7 @@ where
     let all = others.all_gather_bytes(&mine)?;
     let here = all.iter().filter(|place| **place == mine).count();
     let joined = |comm: Shared, told| Ok(Joined { comm, told, here });
-    let alone = all.len() == 1 || all.iter().any(|place| place == CORES);
+    let alone = all.len() == 1 || all.iter().any(|of| of.starts_with(CORES));
     let (Device::Cuda(gpu), false) = (device, alone) else {
         return joined(Arc::new(Mutex::new(others)), None);
     };

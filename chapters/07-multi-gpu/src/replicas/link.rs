@@ -52,6 +52,7 @@ impl fmt::Display for Spent {
 pub struct Link {
     rank: Rank,
     size: usize,
+    here: usize,
     comm: Shared,
     inner: Arc<Mutex<Inner>>,
 }
@@ -114,7 +115,13 @@ impl Link {
             told: None,
             spent: Spent::default(),
         };
-        Self { rank, size, comm, inner: Arc::new(Mutex::new(inner)) }
+        Self { rank, size, here: 1, comm, inner: Arc::new(Mutex::new(inner)) }
+    }
+
+    /// The same, where so many ranks share a device and its memory.
+    #[must_use]
+    pub fn beside(self, here: usize) -> Self {
+        Self { here, ..self }
     }
 
     /// This rank.
@@ -288,6 +295,10 @@ impl Team for Link {
         let part = part_of(images, self.rank, self.size);
         lock(&self.inner).batch = (images, part.clone());
         part
+    }
+
+    fn here(&self) -> usize {
+        self.here
     }
 
     fn counted(&self, _: Tally) -> Tally {

@@ -72,7 +72,7 @@ fn train_equal(
         )));
     }
     let Joined { comm, told, here } = over_nccl(comm, *device)?;
-    let (link, dev) = (&Link::new(comm), &Cpu::seed_from_u64(settings.seed));
+    let (link, dev) = (&Link::new(comm).beside(here), &Cpu::seed_from_u64(settings.seed));
     link.tell(told);
     let model = learner::of(settings);
     let learner: Box<dyn Learner<Device = Cpu>> = if cores {
