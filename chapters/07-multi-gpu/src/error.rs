@@ -25,7 +25,7 @@ pub enum Error {
     Config(String),
     /// A rank ended, failed or was killed.
     #[error(
-        "rank {rank} is gone: {why}; go on from the last checkpoint with --resume, with fewer ranks if it stays away"
+        "rank {rank} is gone: {why}; go on with --resume, or start again before the first checkpoint, with fewer ranks if it stays away"
     )]
     Lost {
         /// The rank.

@@ -40,7 +40,10 @@ impl Failure {
         match error {
             Error::Lost { rank, why } => Self::Lost(*rank, why.clone()),
             Error::Silent { rank, seconds } => Self::Silent(*rank, *seconds),
-            other => Self::Lost(rank, other.to_string().chars().take(MOST_WORDS).collect()),
+            other => {
+                let why: String = other.to_string().chars().take(MOST_WORDS).collect();
+                Self::Refused(format!("rank {rank} has failed: {why}"))
+            }
         }
     }
 }

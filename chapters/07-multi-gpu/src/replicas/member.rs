@@ -174,8 +174,7 @@ impl Launcher {
             let (rank, size) = (number(RANK)?, not_too_many(number(RANKS)?, RANKS)?);
             if rank >= size {
                 return Err(Error::Config(format!(
-                    "{RANK} is {rank}, and with {RANKS} {size} ranks go from 0 to {}",
-                    size.saturating_sub(1)
+                    "{RANK} is {rank}, and {RANKS} is {size}: a rank goes from 0, and is less than their number"
                 )));
             }
             let parent = variable(PARENT).and_then(|id| id.parse().ok());

@@ -82,7 +82,8 @@ fn a_rank_that_fails_is_named_to_all_with_its_words() {
             }
             Ok(comm.detector().failure_within(Duration::from_secs(3)))
         });
-        let wanted = Some(Failure::Lost(Rank(failing), "its disk is full".into()));
+        let wanted = format!("rank {failing} has failed: its disk is full");
+        let wanted = Some(Failure::Refused(wanted));
         assert!(heard.unwrap().iter().all(|heard| *heard == wanted));
     }
 }
