@@ -1,9 +1,8 @@
 //! `train --model gpt`: a language model, trained on the sources of the crates that the course is built from.
 
-use crate::train::{Train, first_device, is_auto};
-use anyhow::{Result, bail};
+use crate::train::{Train, device_here, is_auto};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use cpu_gpu::gpu::devices;
 use lab::{Device, files::typed, out::say};
 use language_model::{
     corpus::Corpus,
@@ -30,9 +29,6 @@ pub struct Gpt {
     /// Train on so many tokens
     #[arg(long, value_name = "N")]
     tokens: Option<u64>,
-    /// Compute each batch in N pieces, whose gradients add up: the memory of one, and the same step
-    #[arg(long, value_name = "N")]
-    accumulate: Option<usize>,
     /// Learn the files of a folder of yours, code or other text, in the place of the crates
     #[arg(long, value_name = "FOLDER")]
     text: Option<PathBuf>,
@@ -48,7 +44,6 @@ impl Gpt {
             ("--size", self.size.is_some()),
             ("--minutes", self.minutes.is_some()),
             ("--tokens", self.tokens.is_some()),
-            ("--accumulate", self.accumulate.is_some()),
             ("--context", self.context.is_some()),
             ("--text", self.text.is_some()),
         ];
@@ -57,10 +52,9 @@ impl Gpt {
 
     /// The run that these options and the others of `train` ask for, in a folder.
     pub fn job(&self, train: &Train, folder: PathBuf) -> Result<Job> {
-        let Train { batch, lr, warmup, decay, seed, precision, .. } = *train;
-        let others =
-            [batch.is_some(), lr.is_some(), warmup.is_some(), decay.is_some(), seed.is_some()];
-        let others = others.contains(&true) || precision.is_some();
+        let Train { batch, lr, warmup, decay, seed, precision, accumulate, .. } = *train;
+        let others = [batch, warmup, accumulate, lr.map(|_| 0), decay.map(|_| 0), seed.map(|_| 0)];
+        let others = others.iter().any(Option::is_some) || precision.is_some();
         if train.resume && (self.first().is_some() || others) {
             bail!(
                 "a language model goes on as it began, with --resume alone (and --run for one that is not the latest, --replicas and --device)"
@@ -69,11 +63,14 @@ impl Gpt {
         let config = self.size.unwrap_or_default().config(self.context);
         config.check()?;
         let usual = size::settings(&config);
+        let batch = batch.unwrap_or(usual.batch);
+        // Equal pieces, as few as have no more sequences than that.
+        let most = accumulate.unwrap_or(batch);
+        let pieces = (1..=batch).find(|n| batch.is_multiple_of(*n) && batch / n <= most);
         let settings = Settings {
-            batch: batch.unwrap_or(usual.batch),
-            accumulate: self.accumulate.unwrap_or(usual.accumulate),
+            batch,
+            accumulate: pieces.context("--accumulate and --batch must be at least 1")?,
             lr: lr.unwrap_or(usual.lr),
-            warmup: warmup.map_or(usual.warmup, |steps| steps as u64),
             seed: seed.unwrap_or(usual.seed),
             numbers: if precision == Some(Precision::Bf16) { Numbers::Bf16 } else { Numbers::F32 },
             rule: AdamW { decay: decay.unwrap_or(usual.rule.decay), ..usual.rule },
@@ -87,12 +84,13 @@ impl Gpt {
         let replicas = train.replicas.unwrap_or(1);
         let device = match train.device.as_deref() {
             asked if is_auto(asked) && settings.numbers == Numbers::Bf16 => Device::Cpu,
-            asked => first_device(asked, replicas, &devices())?,
+            asked => device_here(asked, replicas)?,
         };
         Ok(Job {
             config,
             settings,
             amount,
+            warmup: warmup.map(|steps| steps as u64),
             root: Corpus::root(),
             text: self.text.clone().map(std::path::absolute).transpose()?,
             folder,
@@ -135,7 +133,7 @@ pub fn train(job: &Job, stop: &mut dyn FnMut() -> bool) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::train::first_device;
     use cpu_gpu::gpu::{Api, Devices, Kind, testing};
 
     #[test]

@@ -173,3 +173,21 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Where two have one name, the first one is never heard of.
+    #[test]
+    fn no_command_has_an_option_twice() {
+        fn look(command: &clap::Command) {
+            let names: Vec<_> = command.get_arguments().map(Arg::get_id).collect();
+            let once: BTreeSet<_> = names.iter().collect();
+            assert_eq!(once.len(), names.len(), "{}: {names:?}", command.get_name());
+            command.get_subcommands().for_each(look);
+        }
+        look(&Cli::command());
+    }
+}

@@ -56,6 +56,12 @@ pub fn first_device(asked: Option<&str>, replicas: usize, there: &Devices) -> Re
     }
 }
 
+/// [`first_device`] of this machine, which is asked for its devices only where they matter: some drivers take memory and
+/// signals to themselves.
+pub fn device_here(asked: Option<&str>, replicas: usize) -> Result<Device> {
+    if asked == Some("cpu") { Ok(Device::Cpu) } else { first_device(asked, replicas, &devices()) }
+}
+
 /// The options of `train`. What is left out comes from the checkpoint with `--resume`, from the defaults
 /// otherwise.
 #[derive(Args, Clone, Debug, Default)]
@@ -139,10 +145,10 @@ pub struct Train {
     /// Train on N images only, drawn by the seed
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Take at most N images of a batch at a time and add their gradients up: the same step in less memory, but for a batch
-    /// normalisation, which sees smaller batches
+    /// Take at most N images or sequences of a batch at a time and add their gradients up: the same step in less memory, but
+    /// for a batch normalisation, which sees smaller batches
     #[arg(long, value_name = "N")]
-    accumulate: Option<usize>,
+    pub(crate) accumulate: Option<usize>,
     /// Keep what goes into N segments of the model and compute the rest again in the backward pass: the same step in less
     /// memory and more time
     #[arg(long, value_name = "N")]
@@ -153,7 +159,8 @@ pub struct Train {
     /// Go on from the checkpoint in the run's folder [default: the latest in runs]
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Copies of the model that train together, each from its part of every batch [default: 1]
+    /// Copies of the model that train together, each from its part of every batch: the same step, but for a batch
+    /// normalisation [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) replicas: Option<usize>,
     /// Make the replicas processes, not threads
@@ -270,14 +277,13 @@ impl Train {
             ("--augment", self.augment.is_some()),
             ("--patience", self.patience.is_some()),
             ("--limit", self.limit.is_some()),
-            ("--accumulate", self.accumulate.is_some()),
             ("--recompute", self.recompute.is_some()),
             ("--processes", self.processes),
             ("--precision amp", self.precision == Some(Precision::Amp)),
         ] {
             if given {
                 bail!(
-                    "{option} is for models of digits; a language model takes --size, --minutes, --tokens, --context, --batch, --lr, --warmup, --decay, --seed, --precision f32 or bf16, --replicas and --device"
+                    "{option} is for models of digits; a language model takes --size, --minutes, --tokens, --text, --context, --batch, --accumulate, --lr, --warmup, --decay, --seed, --precision f32 or bf16, --replicas and --device"
                 );
             }
         }
@@ -294,7 +300,8 @@ impl Train {
         // A process for each GPU: a rank that ends takes no other with it, and NCCL opens their memory to each other.
         let place =
             || Ok::<_, anyhow::Error>(self.clone().config(data.clone(), Path::new(RUNS))?.device);
-        let apart = self.processes || self.replicas.is_some() && place()? != Device::Cpu;
+        let many = self.replicas.is_some_and(|replicas| replicas > 1);
+        let apart = self.processes || many && place()? != Device::Cpu;
         let launcher = Launcher::choose(text_of, self.replicas, apart)?;
         // Before anything asks for threads, and so starts as many as Rayon likes.
         limits::start_threads(launcher.as_ref().and_then(Launcher::threads))?;
@@ -317,6 +324,7 @@ impl Train {
             self.device.as_ref().map(|device| format!(" --device {device}")),
             self.replicas.map(|replicas| format!(" --replicas {replicas}")),
             self.processes.then(|| " --processes".to_owned()),
+            data.as_ref().map(|data| format!(" --data {}", typed(data))),
         ]
         .into_iter()
         .flatten()
@@ -373,7 +381,7 @@ impl Train {
         if is_auto(asked) && settings.precision != Precision::F32 {
             return Ok(Device::Cpu);
         }
-        first_device(asked, self.replicas.unwrap_or(1), &devices())
+        device_here(asked, self.replicas.unwrap_or(1))
     }
 
     /// The run that these options ask for; a new one without `--run` has no folder yet.

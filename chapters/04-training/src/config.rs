@@ -49,7 +49,7 @@ lab::named! {
         #[default]
         #[serde(alias = "plain")]
         Dfdx = "dfdx" | "plain",
-        /// Chapter 5's engine, which has all of these models, on a CPU; on other devices dfdx.
+        /// Chapter 5's engine, which has all of these models, on a CPU and on GPUs.
         Fast = "fast",
     }
 }

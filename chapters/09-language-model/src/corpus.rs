@@ -88,6 +88,12 @@ impl Corpus {
     /// # Errors
     /// If a file can't be read, or none is left.
     pub fn own(folder: &Path) -> Result<Self> {
+        if !folder.is_dir() {
+            return Err(Error::Config(format!(
+                "there is no folder {}; name one with --text",
+                folder.display()
+            )));
+        }
         let own = |package: &Package, text: &[u8]| keep::left_out_of_own(&package.licence, text);
         let corpus = Self::by(folder::own(folder)?, own);
         if corpus.training.is_empty() {

@@ -60,15 +60,17 @@ pub enum Error {
         /// The context's length.
         context: usize,
     },
-    /// The loss is no longer finite.
-    #[error("the loss became {loss:.3e} in step {step}, with a learning rate of {lr:.1e}; start again with a smaller one, such as {:.1e}", .lr / 3.0)]
+    /// The loss or the gradient's norm is no longer finite.
+    #[error("{what} became {found:.3e} in step {step}, with a learning rate of {lr:.1e}; start again with a smaller one, such as --lr {:.1e}", (.lr / 3.0).min(1e-3))]
     Diverged {
         /// The step, from 1.
         step: u64,
         /// The learning rate of this step.
         lr: f64,
-        /// The batch's loss.
-        loss: f64,
+        /// The batch's loss, or the norm of its gradient.
+        what: &'static str,
+        /// What it is.
+        found: f64,
     },
 }
 

@@ -46,6 +46,8 @@ pub struct Job {
     pub settings: Settings,
     /// How long it lasts.
     pub amount: Amount,
+    /// The steps of its warm-up; unless told otherwise those of the settings, at most a tenth of the run.
+    pub warmup: Option<u64>,
     /// The workspace whose crates are the text.
     pub root: PathBuf,
     /// The folder of somebody's own files that are the text in the place of these; a run that goes on has its checkpoint's.
@@ -250,17 +252,18 @@ fn check(job: &Job) -> Result<()> {
         )),
         Amount::Tokens(0) => Err(Error::Config("no tokens; a run takes 1 or more".to_owned())),
         _ => {
-            // A device is asked for its own memory; beside it the parameters lie here.
+            // A device is asked for its own memory; beside it the parameters lie here, once for each replica.
             let most = if job.device.is_none() { sequences(length) } else { 0 };
-            let bytes = Bytes::of(&job.config, (batch / pieces).min(most), length).all();
+            let each = (batch / pieces).div_ceil(job.replicas).min(most);
+            let bytes = Bytes::of(&job.config, each, length).all() * job.replicas as u64;
             let needed = || lab::Unit::Bytes.format(bytes as f64);
             let short = || {
                 Error::Config(format!(
-                    "a step needs {}, which this machine has not; take a smaller --batch, --context or --size",
+                    "a step needs {}, which this machine has not; take a smaller --batch, --context or --size, or fewer --replicas",
                     needed()
                 ))
             };
-            limits::grants(bytes).then_some(()).ok_or_else(short)
+            limits::is_there(bytes).then_some(()).ok_or_else(short)
         }
     }
 }
@@ -282,7 +285,7 @@ fn begin(
     let start = |steps| {
         let mut model = Model::new(config, job.settings.seed)?;
         model.tokenizer = text.tokenizer.digest();
-        let warmup = job.settings.warmup.min(steps / 10);
+        let warmup = job.warmup.unwrap_or(job.settings.warmup.min(steps / 10));
         let settings = Settings { steps, warmup, seconds, ..job.settings };
         Trainer::new(model, settings, &text.training, job.threads)
     };

@@ -232,7 +232,7 @@ impl Reporter for Report<'_> {
             settings.batch,
             if settings.seconds.is_some() { "about " } else { "" },
             settings.steps,
-            (settings.steps * trainer.tokens() as u64) as f64 / 1e6,
+            settings.steps as f64 * trainer.tokens() as f64 / 1e6,
             settings.lr,
             settings.seed,
             if settings.numbers == Numbers::Bf16 { ", products of bf16" } else { "" },

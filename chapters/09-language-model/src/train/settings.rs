@@ -74,12 +74,12 @@ impl Settings {
         }
         let AdamW { beta1, beta2, eps, decay } = self.rule;
         let numbers = [
-            ("learning rate", self.lr, self.lr > 0.0, "above 0"),
-            ("limit of the gradient's norm", self.clip, self.clip > 0.0, "above 0"),
-            ("decay", decay, decay >= 0.0, "0 or more"),
+            ("learning rate", self.lr, self.lr > 0.0, "a number above 0, such as --lr 0.001"),
+            ("limit of the gradient's norm", self.clip, self.clip > 0.0, "a number above 0"),
+            ("decay", decay, decay >= 0.0, "a number from 0, such as --decay 0.1"),
             ("beta1", beta1, (0.0..1.0).contains(&beta1), "0 to below 1"),
             ("beta2", beta2, (0.0..1.0).contains(&beta2), "0 to below 1"),
-            ("eps", eps, eps > 0.0, "above 0"),
+            ("eps", eps, eps > 0.0, "a number above 0"),
         ];
         for (name, value, right, range) in numbers {
             if !right || !value.is_finite() {

@@ -153,8 +153,10 @@ pub(crate) fn restore<B: Backend>(
 /// [`Error::Diverged`] if one of the two is no number.
 pub(crate) fn close(settings: &Settings, taken: u64, loss: f64, norm: f64) -> Result<(Step, f32)> {
     let (step, lr) = (taken + 1, schedule::rate(settings, taken));
-    if !loss.is_finite() || !norm.is_finite() {
-        return Err(Error::Diverged { step, lr, loss });
+    for (what, found) in [("the loss", loss), ("the gradient's norm", norm)] {
+        if !found.is_finite() {
+            return Err(Error::Diverged { step, lr, what, found });
+        }
     }
     Ok((Step { step, loss, lr, norm }, clip::factor(norm, settings.clip)))
 }

@@ -41,6 +41,7 @@ fn job(root: &Path, folder: &str) -> Job {
         threads: 2,
         replicas: 1,
         device: None,
+        warmup: None,
         checkpoint_every: CHECKPOINT_EVERY,
     }
 }
