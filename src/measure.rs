@@ -1,7 +1,7 @@
 //! `measure`: run experiments and keep their records.
 
 use crate::{chapters, course};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use lab::{
     Chapter, Device, Experiment, Records, chapter, contribution,
@@ -306,7 +306,8 @@ pub fn choose<'c>(
     for name in what {
         if name.contains('.') {
             let at = names::named("experiment", name, &keys);
-            chosen.push(all[at.context("`measure --list` shows all of them")?]);
+            chosen
+                .push(all[at.map_err(|why| anyhow!("{why}; `measure --list` shows all of them"))?]);
         } else {
             chosen.extend(of(chapter::named(chapters, name)?));
         }

@@ -53,7 +53,7 @@ pub struct Plan {
     #[arg(long, default_value = "mlp")]
     model: String,
     /// Images (or sequences) of one step, over all cards
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = value_parser!(u64).range(1..=1_000_000_000))]
     batch: u64,
     /// The card: its memory, such as 24GiB, or its name, such as h100, h200, a100, rtx4090 or t4
     #[arg(long, value_name = "MEMORY|NAME")]

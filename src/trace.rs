@@ -38,7 +38,7 @@ pub struct Trace {
     /// Images or sequences of a step [default: 128 images, 8 sequences]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=10_000))]
     batch: Option<u64>,
-    /// Where: auto, cpu (the cores), cuda, opencl-gpu or opencl-cpu; a second one of a kind is cuda:1
+    /// Where: auto, cpu (the cores; for digits), cuda, opencl-gpu or opencl-cpu; a second one of a kind is cuda:1
     #[arg(long, default_value = "auto")]
     device: String,
     /// On the cores: fast (chapter 5's engine) or dfdx [default: fast]
@@ -60,16 +60,16 @@ struct Found {
 }
 
 impl Trace {
-    /// Traces, prints the table and writes the file. One that was not there is none again if there is nothing to write.
+    /// Traces, prints the table and writes the file, which is known to work before: a trace that fails or is stopped leaves
+    /// what was there.
     pub fn run(&self) -> Result<()> {
         let was_there = self.out.exists();
         let file = fs::File::options().append(true).create(true).open(&self.out);
         file.with_context(|| self.failed())?;
-        let done = self.traced();
-        if done.is_err() && !was_there {
+        if !was_there {
             let _ = fs::remove_file(&self.out);
         }
-        done
+        self.traced()
     }
 
     fn failed(&self) -> String {
@@ -92,6 +92,11 @@ impl Trace {
     fn device(&self, there: &Devices) -> Result<Option<String>> {
         let found = |id: &str| there.found.iter().any(|about| about.id == id);
         match (self.device.as_str(), self.model) {
+            (_, Which::Gpt) if self.engine.is_some() => {
+                bail!(
+                    "--engine is for models of digits; a language model has one engine: leave it out"
+                )
+            }
             ("auto", Which::Gpt) => {
                 let first = ["cuda", "opencl-gpu", "opencl-cpu"].into_iter().find(|id| found(id));
                 let Some(first) = first else {
@@ -139,7 +144,7 @@ impl Trace {
         let [peak, bandwidth] = report::limits();
         let table = report::table(&profile, peak.value, bandwidth.value, 16);
         let note = format!(
-            "Without the recording a step takes {}.\n",
+            "Above 100% of the roof, which is memory's, the data were in a cache.\nWithout the recording a step takes {}.\n",
             Unit::Seconds.format(profile.plain.median())
         );
         Ok(Found { table, bars: of_profile(&profile), note })

@@ -201,9 +201,8 @@ fn a_signal_ends_every_command_and_what_it_has_started() {
         for (signal, mut run) in runs {
             run.hear(mark);
             thread::sleep(Duration::from_millis(300));
-            if run.child.try_wait().unwrap().is_some() {
-                panic!("{words} is over: {:?}", run.ended());
-            }
+            let over = run.child.try_wait().unwrap().is_some();
+            assert!(!over, "{words} is over: {:?}", run.ended());
             run.signal(signal);
             let ended = run.ended();
             let (status, said) = ended.unwrap_or_else(|| panic!("{words}: goes on: {}", run.heard));

@@ -133,7 +133,7 @@ impl Model {
         sizes.map_or_else(
             || {
                 Err(Error::Config(format!(
-                    "there is no model `{name}`; give vgg16, mlp, sizes such as 784-128-10, or a file that ends in .json"
+                    "there is no model `{name}`; give vgg16, mlp, sizes such as 784-128-10, a transformer such as gpt-7b, or a file that ends in .json"
                 )))
             },
             |sizes| Self::mlp(&sizes),
