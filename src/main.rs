@@ -134,6 +134,7 @@ fn set(command: clap::Command) -> clap::Command {
 }
 
 fn main() -> ExitCode {
+    stop::begin();
     // The features come before the words that records repeat.
     lab::machine::is_the_command(&[
         #[cfg(feature = "cuda")]
