@@ -1,6 +1,6 @@
 //! `train --model gpt`: a language model, trained on the sources of the crates that the course is built from.
 
-use crate::train::{Train, device_here, is_auto};
+use crate::train::{Train, device_here};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lab::{Device, files::typed, out::say};
@@ -53,8 +53,8 @@ impl Gpt {
     /// The run that these options and the others of `train` ask for, in a folder.
     pub fn job(&self, train: &Train, folder: PathBuf) -> Result<Job> {
         let Train { batch, lr, warmup, decay, seed, precision, accumulate, .. } = *train;
-        let others = [batch, warmup, accumulate, lr.map(|_| 0), decay.map(|_| 0), seed.map(|_| 0)];
-        let others = others.iter().any(Option::is_some) || precision.is_some();
+        let others = batch.or(warmup).or(accumulate).is_some() || lr.or(decay).is_some();
+        let others = others || seed.is_some() || precision.is_some();
         if train.resume && (self.first().is_some() || others) {
             bail!(
                 "a language model goes on as it began, with --resume alone (and --run for one that is not the latest, --replicas and --device)"
@@ -82,10 +82,8 @@ impl Gpt {
             None => Amount::Minutes(self.minutes.unwrap_or(MINUTES)),
         };
         let replicas = train.replicas.unwrap_or(1);
-        let device = match train.device.as_deref() {
-            asked if is_auto(asked) && settings.numbers == Numbers::Bf16 => Device::Cpu,
-            asked => device_here(asked, replicas)?,
-        };
+        let f32 = settings.numbers == Numbers::F32;
+        let device = device_here(train.device.as_deref(), replicas, f32)?;
         Ok(Job {
             config,
             settings,

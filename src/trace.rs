@@ -1,6 +1,6 @@
 //! `trace`: one training step, call by call: a table here, and a file for a viewer.
 
-use crate::train::Which;
+use crate::train::{Which, devices_for};
 use anyhow::{Context, Result, bail};
 use clap::{Args, value_parser};
 use cpu_gpu::gpu::{self, Devices, Gpu, trace::Traced};
@@ -78,7 +78,7 @@ impl Trace {
 
     fn traced(&self) -> Result<()> {
         let file = self.out.display();
-        let Found { table, bars, note } = match self.device(&gpu::devices())? {
+        let Found { table, bars, note } = match self.device(&devices_for(Some(&self.device)))? {
             None => self.on_cores()?,
             Some(id) => self.on_device(&*gpu::open(&id)?)?,
         };

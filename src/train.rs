@@ -36,7 +36,7 @@ use training::{
 };
 
 /// Whether a user leaves the device to the program.
-pub fn is_auto(asked: Option<&str>) -> bool {
+fn is_auto(asked: Option<&str>) -> bool {
     asked.is_none_or(|name| name.is_empty() || name == "auto")
 }
 
@@ -56,10 +56,18 @@ pub fn first_device(asked: Option<&str>, replicas: usize, there: &Devices) -> Re
     }
 }
 
-/// [`first_device`] of this machine, which is asked for its devices only where they matter: some drivers take memory and
-/// signals to themselves.
-pub fn device_here(asked: Option<&str>, replicas: usize) -> Result<Device> {
-    if asked == Some("cpu") { Ok(Device::Cpu) } else { first_device(asked, replicas, &devices()) }
+/// This machine's devices, where they matter: some drivers take memory and signals to themselves, and for the cores none is
+/// asked.
+pub fn devices_for(asked: Option<&str>) -> Devices {
+    if asked == Some("cpu") { Devices::default() } else { devices() }
+}
+
+/// [`first_device`] of this machine; for 16 bits, which only a CPU can do so far, `auto` takes the cores.
+pub fn device_here(asked: Option<&str>, replicas: usize, f32: bool) -> Result<Device> {
+    if is_auto(asked) && !f32 {
+        return Ok(Device::Cpu);
+    }
+    first_device(asked, replicas, &devices_for(asked))
 }
 
 /// The options of `train`. What is left out comes from the checkpoint with `--resume`, from the defaults
@@ -372,16 +380,13 @@ impl Train {
         Ok(outcome)
     }
 
-    /// Where the settings' engine computes: chapter 5's on any of chapter 2's devices, except for what only a CPU can do so far.
+    /// Where the settings' engine computes: chapter 5's on any of chapter 2's devices.
     fn place(&self, settings: &Settings) -> Result<Device> {
         let asked = self.device.as_deref();
         if settings.engine == EngineKind::Dfdx {
             return Ok(Device::choose(asked, training::gpus())?);
         }
-        if is_auto(asked) && settings.precision != Precision::F32 {
-            return Ok(Device::Cpu);
-        }
-        device_here(asked, self.replicas.unwrap_or(1))
+        device_here(asked, self.replicas.unwrap_or(1), settings.precision == Precision::F32)
     }
 
     /// The run that these options ask for; a new one without `--run` has no folder yet.

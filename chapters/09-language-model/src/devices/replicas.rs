@@ -30,7 +30,21 @@ use std::{
 };
 
 /// The most replicas on one machine.
-pub const MOST: usize = 64;
+const MOST: usize = 64;
+
+/// Refuses replicas that can't share a batch of so many sequences.
+///
+/// # Errors
+/// [`Error::Config`] for none, or for more than [`MOST`] or than there are sequences.
+pub fn can_share(replicas: usize, batch: usize) -> Result<()> {
+    let most = MOST.min(batch.max(1));
+    if (1..=most).contains(&replicas) {
+        return Ok(());
+    }
+    Err(Error::Config(format!(
+        "{replicas} replicas can't share a batch of {batch} sequences on one machine; take 1 to {most}"
+    )))
+}
 
 /// Parameters and their two means.
 const STATE: [Place; 3] = [Place::Params, Place::Mean, Place::Square];
@@ -71,17 +85,10 @@ impl Replicas {
     /// So many replicas of a trainer, at its step, on the cores or on devices from this one on.
     ///
     /// # Errors
-    /// [`Error::Config`] for no replica, or more than [`MOST`] or than the batch has sequences; a sentence for more memory than a
-    /// device has; what it or its compiler says.
+    /// As [`can_share`]; a sentence for more memory than a device has; what it or its compiler says.
     pub fn new(begun: &Trainer, replicas: usize, device: Option<Device>) -> Result<Self> {
         let Trainer { settings, step, .. } = *begun;
-        let most = MOST.min(settings.batch);
-        if replicas == 0 || replicas > most {
-            return Err(Error::Config(format!(
-                "{replicas} replicas can't share a batch of {} sequences on one machine; take 1 to {most}",
-                settings.batch
-            )));
-        }
+        can_share(replicas, settings.batch)?;
         let (model, moments) = (begun.model(), begun.moments());
         let begin = Arc::new(Begin { model, moments, settings, step, replicas, device });
         let (come, ready) = channel();

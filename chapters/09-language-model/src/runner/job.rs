@@ -3,7 +3,7 @@
 use crate::{
     Config, Error, Model, Result,
     count::Bytes,
-    devices::replicas::{MOST, Replicas},
+    devices::replicas::{Replicas, can_share},
     gpu,
     product::Numbers,
     runner::{
@@ -204,14 +204,7 @@ fn follow(
 
 /// Refuses what others than this machine's cores can't do, where they take the steps, and replicas that can't share a batch.
 fn on_cores(job: &Job, settings: &Settings) -> Result<()> {
-    let batch = settings.batch;
-    let most = MOST.min(batch.max(1));
-    if !(1..=most).contains(&job.replicas) {
-        return Err(Error::Config(format!(
-            "{} replicas can't share a batch of {batch} sequences; take 1 to {most}",
-            job.replicas
-        )));
-    }
+    can_share(job.replicas, settings.batch)?;
     if let (Some(device), Numbers::Bf16) = (&job.device, settings.numbers) {
         return Err(Error::Config(format!(
             "products of bf16 are for this machine's cores, not for {device}; take --device cpu, or --precision f32"
@@ -256,14 +249,13 @@ fn check(job: &Job) -> Result<()> {
             let most = if job.device.is_none() { sequences(length) } else { 0 };
             let each = (batch / pieces).div_ceil(job.replicas).min(most);
             let bytes = Bytes::of(&job.config, each, length).all() * job.replicas as u64;
-            let needed = || lab::Unit::Bytes.format(bytes as f64);
-            let short = || {
-                Error::Config(format!(
-                    "a step needs {}, which this machine has not; take a smaller --batch, --context or --size, or fewer --replicas",
-                    needed()
-                ))
-            };
-            limits::is_there(bytes).then_some(()).ok_or_else(short)
+            if limits::is_there(bytes) {
+                return Ok(());
+            }
+            Err(Error::Config(format!(
+                "a step needs {}, which this machine has not; take a smaller --batch, --context or --size, or fewer --replicas",
+                lab::Unit::Bytes.format(bytes as f64)
+            )))
         }
     }
 }
