@@ -35,7 +35,7 @@ const MOST: usize = 64;
 /// Refuses replicas that can't share a batch of so many sequences.
 ///
 /// # Errors
-/// [`Error::Config`] for none, or for more than [`MOST`] or than there are sequences.
+/// [`Error::Config`] for none, or for more than `MOST` or than there are sequences.
 pub fn can_share(replicas: usize, batch: usize) -> Result<()> {
     let most = MOST.min(batch.max(1));
     if (1..=most).contains(&replicas) {
