@@ -10,7 +10,10 @@ use crate::{Error, Rank, Result};
 use std::{
     io::{self, Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs},
-    sync::{Arc, mpsc::channel},
+    sync::{
+        Arc,
+        mpsc::{Receiver, Sender, channel},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -86,19 +89,62 @@ fn wrong(hello: &Hello, detector: &Detector) -> Option<String> {
     Some(format!("{why}; start each with its own rank and all with the same number of ranks"))
 }
 
-/// Tells a process that it is refused, and waits a moment until it has read that.
-fn refuse(mut stream: &TcpStream, why: &str) -> io::Result<()> {
-    stream.write_all(&Frame::Over(Failure::Refused(why.to_owned())).header())?;
+/// What the others hear of an error that keeps ranks from coming together.
+pub fn told(detector: &Detector, error: &Error) -> Failure {
+    match error {
+        Error::Config(why) => Failure::Refused(why.clone()),
+        error => Failure::of(detector.rank, error),
+    }
+}
+
+/// Tells a process that it need not wait, and waits a moment until it has read that.
+fn refuse(mut stream: &TcpStream, why: Failure) -> io::Result<()> {
+    stream.write_all(&Frame::Over(why).header())?;
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;
     stream.take(1 << 10).read_to_end(&mut Vec::new()).map(|_| ())
 }
 
-/// Waits until all ranks after this one have come. Returns where each of them listens.
+/// Who has connected, and as which rank.
+type Guest = (Hello, TcpStream);
+
+/// Lets those who have connected identify themselves side by side, for many may be silent.
+fn welcome(listener: &TcpListener, come: &Sender<Guest>) -> Result<()> {
+    while let Ok((stream, _)) = listener.accept() {
+        let come = come.clone();
+        let greeted = move || come.send((hello(&stream)?, stream)).ok();
+        thread::Builder::new().spawn(greeted).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Waits until all ranks after this one have come. Returns where each of them listens. If that fails, all hear why who have
+/// connected by then.
 fn gather(listener: &TcpListener, detector: &Arc<Detector>, look: Look) -> Result<Vec<SocketAddr>> {
     listener.set_nonblocking(true).map_err(failed)?;
+    let (send, come) = channel();
+    let roster = wait(listener, (&send, &come), detector, look);
+    roster.inspect_err(|error| {
+        detector.decide(told(detector, error));
+        let _ = welcome(listener, &send);
+        drop(send);
+        while let (Ok((_, stream)), Some(why)) =
+            (come.recv_timeout(GREETING), detector.failure_within(Duration::ZERO))
+        {
+            let _ = refuse(&stream, why);
+        }
+    })
+}
+
+/// The wait itself.
+fn wait(
+    listener: &TcpListener,
+    (send, come): (&Sender<Guest>, &Receiver<Guest>),
+    detector: &Arc<Detector>,
+    look: Look,
+) -> Result<Vec<SocketAddr>> {
     let mut roster = vec![listener.local_addr().map_err(failed)?; detector.size()];
-    let ((send, come), begun) = (channel(), Instant::now());
+    let begun = Instant::now();
     let others = (detector.rank.0 + 1..detector.size()).map(Rank);
     while let Some(rank) = others.clone().find(|rank| detector.line(*rank).is_none()) {
         pause(detector, look)?;
@@ -107,15 +153,10 @@ fn gather(listener: &TcpListener, detector: &Arc<Detector>, look: Look) -> Resul
             let why = format!("it has not come within {seconds:.0} s");
             return Err(Error::Lost { rank, why });
         }
-        while let Ok((stream, _)) = listener.accept() {
-            // Side by side: many may be silent.
-            let send = send.clone();
-            let greeted = move || send.send((hello(&stream)?, stream)).ok();
-            thread::Builder::new().spawn(greeted).map_err(failed)?;
-        }
+        welcome(listener, send)?;
         for (hello, stream) in come.try_iter() {
             if let Some(why) = wrong(&hello, detector) {
-                let _ = refuse(&stream, &why);
+                let _ = refuse(&stream, Failure::Refused(why.clone()));
                 return Err(Error::Config(why));
             }
             roster[hello.rank.0] = hello.address;

@@ -10,7 +10,7 @@ use crate::{
     point_to_point::{LOOK, Watch, other_length},
     replicas::{
         detector::{Detector, Limits, Watching, is_late, lock},
-        frame::{Failure, Frame},
+        frame::Frame,
         rendezvous::{self, Look, failed},
     },
     threads::{self, PATIENCE},
@@ -63,10 +63,7 @@ impl Tcp {
         way: impl FnOnce(&Arc<Detector>) -> Result<()>,
     ) -> Result<Self> {
         let (detector, messages) = Watching::start(rank, size, limits);
-        way(&detector).inspect_err(|error| match error {
-            Error::Config(why) => detector.decide(Failure::Refused(why.clone())),
-            error => detector.failed(error),
-        })?;
+        way(&detector).inspect_err(|error| detector.decide(rendezvous::told(&detector, error)))?;
         Ok(Self { detector: Arc::new(detector), messages })
     }
 

@@ -7,7 +7,7 @@ use multi_gpu::{
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
-use std::{io::Write, thread};
+use std::{io::Write, iter, thread};
 
 #[test]
 fn long_messages_cross_without_a_deadlock() {
@@ -112,16 +112,26 @@ fn silence_is_not_an_end_and_is_named_as_such() {
 
 #[test]
 fn who_is_lost_before_all_have_come_is_named_by_all() {
-    // Rank 1 comes and stops; rank 3 has not come.
+    // Rank 1 comes and stops.
     let slow = Limits { arrival: Duration::from_secs(20), ..QUICK };
     let (listener, address) = hub();
     let begun = Instant::now();
     let mut line = TcpStream::connect(&address).unwrap();
     line.write_all(&hello(1, 4).header()).unwrap();
+    // Rank 3 has connected, and says who it is when rank 1 is given up already.
+    let mut late = TcpStream::connect(&address).unwrap();
+    let late = thread::spawn(move || {
+        thread::sleep(QUICK.silence + Duration::from_millis(500));
+        late.write_all(&hello(3, 4).header()).unwrap();
+        iter::from_fn(|| Frame::read(&mut late).ok()).map(|(frame, _)| frame).last()
+    });
     let other = thread::spawn(move || refusal(follow(&address, 2, 4, slow)));
     let error = refusal(lead(&listener, 4, slow));
     assert!(error.starts_with("rank 1 has not answered"), "{error}");
     assert_eq!(other.join().unwrap(), error);
+    let late = late.join().unwrap();
+    let Some(Frame::Over(why)) = late else { panic!("{late:?}") };
+    assert_eq!(Error::from(why).to_string(), error);
     assert!(begun.elapsed() < slow.arrival);
 }
 
