@@ -1,8 +1,14 @@
 //! The first engine: ranks are threads of one process, and messages go through channels.
 
-use crate::{Communicator, Error, PointToPoint, Rank, Result, point_to_point::other_length};
+use crate::{
+    Communicator, Error, PointToPoint, Rank, Result,
+    point_to_point::{Watch, other_length},
+};
 use std::{
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    sync::{
+        Arc, OnceLock,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
     thread,
     time::Duration,
 };
@@ -20,6 +26,8 @@ pub struct Threads {
     /// From each rank.
     from: Vec<Receiver<Vec<f32>>>,
     patience: Duration,
+    /// The first of all that has panicked.
+    lost: Arc<OnceLock<Rank>>,
 }
 
 impl Threads {
@@ -34,8 +42,15 @@ impl Threads {
                 receiver.push(receive);
             }
         }
-        let ways = to.into_iter().zip(from).enumerate();
-        ways.map(|(r, (to, from))| Self { rank: Rank(r), to, from, patience: PATIENCE }).collect()
+        let (ways, lost) = (to.into_iter().zip(from).enumerate(), Arc::default());
+        let rank = |(r, (to, from))| Self {
+            rank: Rank(r),
+            to,
+            from,
+            patience: PATIENCE,
+            lost: Arc::clone(&lost),
+        };
+        ways.map(rank).collect()
     }
 
     /// This rank.
@@ -51,6 +66,14 @@ impl Threads {
     /// This rank now waits for another at most so long before it fails with [`Error::Silent`].
     pub fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let _ = self.lost.set(self.rank); // the first is named
+        }
     }
 }
 
@@ -126,6 +149,13 @@ impl PointToPoint for Threads {
     fn exchange(&mut self, to: Rank, send: &[f32], from: Rank, receive: &mut [f32]) -> Result<()> {
         self.send(to, send)?; // a channel takes any amount at once
         self.receive(from, receive)
+    }
+
+    /// Who waits elsewhere, as for a sum on GPUs, hears of a panic.
+    fn watch(&self) -> Option<Watch> {
+        let lost = Arc::clone(&self.lost);
+        let panicked = |rank: &Rank| Error::Lost { rank: *rank, why: "it panicked".into() };
+        Some(Box::new(move || lost.get().map_or(Ok(()), |rank| Err(panicked(rank)))))
     }
 }
 

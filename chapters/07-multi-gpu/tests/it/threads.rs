@@ -1,6 +1,11 @@
 use multi_gpu::threads::{Threads, run};
 use multi_gpu::{Communicator, Error, PointToPoint, Rank, Result};
-use std::{thread, time::Duration};
+use std::{
+    iter,
+    sync::{Barrier, Mutex},
+    thread,
+    time::Duration,
+};
 
 /// What is told of a run that fails.
 fn said(size: usize, work: impl Fn(Threads) -> Result<()> + Sync) -> String {
@@ -19,6 +24,21 @@ fn the_first_cause_is_told_and_not_what_the_others_see_of_it() {
         rank.barrier()
     });
     assert!(panicked.starts_with("rank 2 is gone: it panicked"), "{panicked}");
+    // Others that wait for a GPU's sum ask the watch, which tells a panic from an end in peace.
+    let (seen, ended) = (Mutex::new(Vec::new()), Barrier::new(3));
+    let waited = run(4, |rank| {
+        let watch = rank.watch().unwrap();
+        if rank.rank() == Rank(3) {
+            return Ok(()); // it has done its part
+        }
+        ended.wait();
+        assert!(rank.rank() != Rank(2), "on purpose");
+        let lost = iter::repeat_with(watch).find_map(Result::err);
+        seen.lock().unwrap().extend(lost.map(|error| error.to_string()));
+        Ok(())
+    });
+    assert_eq!(waited.unwrap_err().to_string(), panicked);
+    assert_eq!(seen.into_inner().unwrap(), [panicked.clone(), panicked]);
     // Rank 2 gives rank 0 up, and rank 1 sees rank 2 go.
     let silent = said(3, |mut rank| {
         let patience = if rank.rank() == Rank(2) { 20 } else { 5000 };
