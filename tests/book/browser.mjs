@@ -10,7 +10,6 @@
 // at once as there are processors. With SCREENSHOTS, screenshots of every page are left there; that takes longer than all the
 // rest. Elements that the book in FOLDER has, too, were tried there, and are not run again. With --only, the parts with WORDS
 // in their names are all that runs.
-import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -20,6 +19,7 @@ import { parseArgs } from 'node:util';
 import { askFirst, askPowers } from './ask.mjs';
 import { budgets, formulas, languages, records } from './budget.mjs';
 import { charts, values } from './charts.mjs';
+import { launch } from './launch.mjs';
 import { cards, lost, terms } from './reference.mjs';
 import { laws } from './widget.mjs';
 
@@ -52,12 +52,7 @@ const opened = pages.filter((page) => page !== '404.html' && alike(page));
 const failures = [];
 const fail = (where, what) => { failures.push(`${where}: ${what}`); console.error(`FAIL ${where}: ${what}`); };
 
-const launch = {
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-    '--disable-component-update', '--disable-sync'],
-};
-const browser = await chromium.launch(launch);
+const browser = await launch();
 
 /** Opens a page; `watch` is whether what it logs, fetches and lacks is a fault, `init` runs before its scripts. */
 async function open({ watch, init, name, browser: own = browser, ...options }, page) {
@@ -499,7 +494,7 @@ for (const file of readdirSync(new URL('widgets', import.meta.url))) {
   const [tag, own] = [file.replace('.mjs', ''), await import(`./widgets/${file}`)];
   for (const page of holds(tag)) {
     if (own.flags) {
-      special ??= await chromium.launch({ ...launch, args: [...launch.args, ...own.flags] });
+      special ??= await launch(...own.flags);
       long.push(...own.jobs({ ...context, page, open: (options, page) => open({ browser: special, ...options }, page) }));
     } else {
       part(`${page}: <${tag}>`, () => laws({ ...context, tag, own, page }));

@@ -4,10 +4,10 @@
 //
 // BOOK is the folder of the book; in OUT will be throughput.pdf and 00-lab.pdf to the last chapter's, or that of CHAPTER
 // alone.
-import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { launch } from './launch.mjs';
 
 const [book, out, only] = process.argv.slice(2);
 if (!book || !out || !existsSync(join(book, 'print.html'))) {
@@ -22,10 +22,7 @@ if (only && !chapters.includes(only)) {
   console.error(`there is no chapter ${only}, but ${chapters.join(', ')}`);
   process.exit(2);
 }
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
-});
+const browser = await launch();
 const tab = await browser.newPage();
 tab.setDefaultTimeout(600_000);
 await tab.addInitScript(() => { window.print = () => {}; });

@@ -4,10 +4,10 @@
 //
 // BOOK is a book that was built with --site: a preview names its image by its whole address. The images will be in its
 // folder `previews`, and each page (or each PAGE, such as 01-matmul/roofline.html) will name its own.
-import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { launch } from './launch.mjs';
 
 const [WIDTH, HEIGHT] = [1200, 630];
 const URL_OF = /<meta property="og:url" content="([^"]*)">/;
@@ -66,10 +66,7 @@ function become() {
   return `${title}. ${meta('description')}`;
 }
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
-});
+const browser = await launch();
 const context = await browser.newContext({ viewport: { width: WIDTH, height: HEIGHT }, reducedMotion: 'reduce' });
 context.setDefaultTimeout(60_000);
 const tab = await context.newPage();
