@@ -27,7 +27,8 @@ pub(super) fn folded(check: &str) -> Result<String> {
             answer.and_then(|answer| answer.split_once(": ")).with_context(|| {
                 format!("`{line}` is not `- [ ] ANSWER: WHY`, or `[x]` for the right one")
             })?;
-        ensure!(why.ends_with(['.', '!', '?', ')']), "`{answer}` lacks a sentence that teaches");
+        let whole = why.ends_with(['.', '!', '?', ')']) && !why.starts_with(char::is_lowercase);
+        ensure!(whole, "`{answer}` lacks a sentence that teaches");
         let new = seen.insert(answer.to_lowercase()) && seen.insert(why.to_lowercase());
         ensure!(new, "`{answer}`, or its sentence, is there twice");
         if right {
@@ -62,6 +63,7 @@ mod tests {
             (format!("{wrong}{wrong}{right}"), "is there twice"),
             (format!("{right}\n> - [ ] 5"), "is not `- [ ] ANSWER: WHY`"),
             (format!("{right}\n> - [ ] 5: "), "lacks a sentence"),
+            (format!("{right}\n> - [ ] 5: it is 5: It is not."), "lacks a sentence"),
             (format!("{wrong}\n> - [x] 1.4: It is $16/12$."), "no formula"),
             (format!("{wrong}\n> - [x] 1.4: It is."), "no formula"),
         ] {
