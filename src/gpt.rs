@@ -55,9 +55,9 @@ impl Gpt {
         let Train { batch, lr, warmup, decay, seed, precision, accumulate, .. } = *train;
         let others = batch.or(warmup).or(accumulate).is_some() || lr.or(decay).is_some();
         let others = others || seed.is_some() || precision.is_some();
-        if train.resume && (self.first().is_some() || others) {
+        if train.resume && (self.first().is_some_and(|option| option != "--text") || others) {
             bail!(
-                "a language model goes on as it began, with --resume alone (and --run for one that is not the latest, --replicas and --device)"
+                "a language model goes on as it began, with --resume alone (and --run for one that is not the latest, --text for a folder that has moved, --replicas and --device)"
             );
         }
         let config = self.size.unwrap_or_default().config(self.context);

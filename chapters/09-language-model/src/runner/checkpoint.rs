@@ -137,10 +137,11 @@ impl Checkpoint {
     /// # Errors
     /// [`lab::Error::Damaged`] if it belongs to another text.
     pub fn resume(self, folder: &Path, text: &Text, threads: usize) -> Result<(Trainer, Log)> {
-        let Header { config, settings, step, log } = self.header;
+        let Header { config, settings, step, mut log } = self.header;
         if let Some(difference) = log.journal.identity.difference(&text.identity()) {
             let way = match (&log.note, &text.note) {
                 _ if log.folder.is_some() => "put the folder's files back as they were".to_owned(),
+                _ if text.folder.is_some() => "leave out --text".to_owned(),
                 (None, Some(now)) => format!(
                     "{now}, and the run learned from the crates; go on with it where `cargo` is found, as by cargo run"
                 ),
@@ -157,6 +158,7 @@ impl Checkpoint {
             );
             return Err(Error::file(&folder.join(CHECKPOINT), why));
         }
+        log.folder.clone_from(&text.folder); // it may have moved
         let layout = Layout::new(&config);
         let mut parts = self.values.chunks_exact(layout.len.max(1)).map(<[f32]>::to_vec);
         let mut next = || parts.next().unwrap_or_default();

@@ -50,7 +50,8 @@ pub struct Job {
     pub warmup: Option<u64>,
     /// The workspace whose crates are the text.
     pub root: PathBuf,
-    /// The folder of somebody's own files that are the text in the place of these; a run that goes on has its checkpoint's.
+    /// The folder of somebody's own files that are the text in the place of these; a run that goes on has its checkpoint's, unless they
+    /// have moved.
     pub text: Option<PathBuf>,
     /// The run's folder.
     pub folder: PathBuf,
@@ -105,7 +106,7 @@ pub fn train(job: &Job, shown: bool, stop: &mut dyn FnMut() -> bool) -> Result<O
     let saved = job.resume.then(|| Checkpoint::load(held.path())).transpose()?;
     let progress = if shown { Progress::spinner("text") } else { Progress::hidden() };
     let tokenizer = saved.as_ref().map(Checkpoint::tokenizer).transpose()?;
-    let own = saved.as_ref().map_or(job.text.as_deref(), Checkpoint::folder);
+    let own = job.text.as_deref().or_else(|| saved.as_ref()?.folder());
     let vocabulary = job.config.vocabulary;
     let text = match own {
         Some(folder) => Text::own(folder, tokenizer, vocabulary)?,

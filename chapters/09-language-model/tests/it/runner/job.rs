@@ -108,13 +108,20 @@ fn somebodys_own_folder_is_learned_and_gone_on_with() {
     }
     let job = Job { text: Some(own.path().to_owned()), ..job(runs.path(), "own") };
     assert_eq!(train(&job, false, &mut stops_at(11)).unwrap().flow, Flow::Stopped);
+    // The folder moves.
+    let moved = runs.path().join("moved");
+    fs::rename(own.path(), &moved).unwrap();
     let resumed = Job { resume: true, text: None, ..job };
+    let said = refused(&resumed);
+    assert!(said.contains("there is no folder") && said.contains("--text"), "{said}");
+    let there = Job { text: Some(moved.clone()), ..resumed.clone() };
+    assert_eq!(train(&there, false, &mut stops_at(13)).unwrap().flow, Flow::Stopped);
     assert_eq!(done(&resumed).step, 30);
-    let text = Text::own(own.path(), None, 300).unwrap();
+    let text = Text::own(&moved, None, 300).unwrap();
     let note = text.note.unwrap();
     assert!(note.contains("enough for") && note.contains("k parameters"), "{note}");
     // Another text by now.
-    put(own.path(), "3.txt", "something else altogether, and not to be found before\n".repeat(9));
+    put(&moved, "3.txt", "something else altogether, and not to be found before\n".repeat(9));
     let said = refused(&resumed);
     assert!(said.contains("another") && said.contains("put the folder's files back"), "{said}");
     let little = tempfile::tempdir().unwrap();
