@@ -170,8 +170,26 @@ impl Page<'_> {
         let here = |at: usize| at - range.start;
         let edits = self.edits.iter().filter(|(place, _)| inside(place));
         let edits = edits.map(|(place, new)| (here(place.start)..here(place.end), new.clone()));
-        let out = edited(&self.text[range.clone()], edits);
+        let out = unfolded(&edited(&self.text[range.clone()], edits));
         let source = out.trim_matches('\n').trim_end();
         (!source.trim().is_empty()).then(|| Cell::markdown(source))
     }
+}
+
+/// A fold can't hold cells: of one that does, the heading stays.
+fn unfolded(text: &str) -> String {
+    let (mut open, mut edits) = (Vec::new(), Vec::new());
+    for (at, name) in text.match_indices("details") {
+        if text[..at].ends_with('<') {
+            open.push(at - 1);
+        } else if text[..at].ends_with("</") && open.pop().is_none() {
+            edits.push((at - 2..at + name.len() + 1, String::new()));
+        }
+    }
+    for start in open {
+        let (fold, end) = text[start..].split_once("</summary>").unwrap_or_default();
+        let heading = fold.split("<summary>").nth(1).unwrap_or_default();
+        edits.push((start..text.len() - end.len(), format!("**{heading}**")));
+    }
+    edited(text, edits)
 }

@@ -124,6 +124,18 @@ fn what_no_notebook_can_have_is_refused_with_its_page() {
 }
 
 #[test]
+fn of_a_fold_around_a_cell_the_heading_stays() {
+    let (root, mut pages) = course();
+    let fold =
+        |inside: &str| format!("<details>\n<summary>A count</summary>\n\n{inside}\n\n</details>");
+    let (cell, text) = (fold("```rust,cell\n1\n```\n\nText."), fold("Two."));
+    pages[2].markdown = format!("# A\n\n{cell}\n\n{text}\n");
+    let notebook = made(root.path(), &pages);
+    let sources: Vec<&str> = notebook.cells.iter().map(|cell| cell.source.trim()).collect();
+    assert_eq!(sources, ["# A\n\n**A count**", "1", &format!("Text.\n\n\n\n{text}")]);
+}
+
+#[test]
 fn ids_are_valid_unique_and_stay_when_other_cells_change() {
     let (root, mut pages) = course();
     pages[2].markdown.push_str("\n```rust,cell\nprintln!(\"{n}\");\n```\n");
