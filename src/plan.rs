@@ -437,14 +437,6 @@ mod tests {
     }
 
     #[test]
-    fn the_cheapest_card_comes_first() {
-        let lines = json("--buy --model mlp --batch 128")["lines"].take();
-        let cost = |line: &Value| line["rent"]["low"].as_f64();
-        let costs: Vec<f64> = lines.as_array().unwrap().iter().filter_map(cost).collect();
-        assert!(costs.len() > 5 && costs[0] <= costs[costs.len() - 1], "{costs:?}");
-    }
-
-    #[test]
     fn links_and_precision_change_the_plan() {
         let seconds = |more: &str| {
             let plan = json(&format!("--model vgg16 --batch 256 --card rtx4090 --cards 8 {more}"));

@@ -1,6 +1,6 @@
 //! Downloads from mirrors that misbehave: a server on the loopback address plays each of them.
 
-use flate2::{Compression, write::GzEncoder};
+use crate::data::gzip;
 use lab::{
     data::{
         self, Options, Places, Source,
@@ -84,12 +84,6 @@ fn content() -> Vec<u8> {
     idx::write_images(&drawn(200, 0, 7).train.images, 28, 28)
 }
 
-fn pack(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
 fn answer(mut stream: TcpStream, act: Act) -> std::io::Result<()> {
     let lines = BufReader::new(stream.try_clone()?).lines();
     let _ = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).count();
@@ -101,10 +95,10 @@ fn answer(mut stream: TcpStream, act: Act) -> std::io::Result<()> {
         Act::OtherContent => {
             let mut bytes = content();
             bytes[4000] ^= 1;
-            pack(&bytes)
+            gzip(&bytes)
         }
         Act::Unpacked => content(),
-        _ => pack(&content()),
+        _ => gzip(&content()),
     };
     let status = if let Act::Status(code) = act { code } else { 200 };
     write!(stream, "HTTP/1.1 {status} Said\r\nConnection: close\r\n")?;
@@ -174,7 +168,7 @@ fn a_good_mirror_gives_the_file_and_tells_the_progress() {
     fetch(folder.path(), &urls, &published, PATIENCE, &mut see).unwrap();
     bars.finish();
     assert_whole(folder.path());
-    let size = pack(&content()).len() as u64;
+    let size = gzip(&content()).len() as u64;
     assert_eq!(seen.first(), Some(&(NAME.to_owned(), 0, Some(size))));
     assert_eq!(seen.last(), Some(&(NAME.to_owned(), size, Some(size))));
     assert!(seen.is_sorted_by_key(|(_, done, _)| *done));

@@ -29,13 +29,6 @@ fn close(got: &[f32], x: &[f32], steps: u32) {
 }
 
 #[test]
-fn the_map_has_a_formula() {
-    // The fixed point is 2, and each step halves the distance to it.
-    assert!((map_of(10.0, 3) - 3.0).abs() < 1e-12);
-    assert!((map_of(10.0, 0) - 10.0).abs() < 1e-12);
-}
-
-#[test]
 fn the_map_on_the_cpu_equals_the_reference_on_odd_sizes() {
     for count in [0, 1, 5, 63, 64, 65, 257, 1000, 4099] {
         let x = numbers(count);

@@ -5,18 +5,6 @@ fn numbers(len: usize, random: &mut SplitMix64) -> Vec<f64> {
 }
 
 #[test]
-fn one_layer_by_hand() {
-    let layer =
-        Dense { inputs: 2, outputs: 2, weights: vec![1.0, 2.0, 3.0, 4.0], bias: vec![0.5, -1.0] };
-    assert_eq!(layer.forward(&[1.0, 10.0, 0.0, 1.0]).unwrap(), [31.5, 41.0, 3.5, 3.0]);
-    let dy = [1.0, 0.0, 2.0, -1.0];
-    assert_eq!(layer.backward_input(&dy).unwrap(), [1.0, 3.0, 0.0, 2.0]);
-    let gradient = layer.backward_weights(&[1.0, 10.0, 0.0, 1.0], &dy).unwrap();
-    assert_eq!(gradient.weights, [1.0, 0.0, 12.0, -1.0]);
-    assert_eq!(gradient.bias, [3.0, -1.0]);
-}
-
-#[test]
 fn derivatives_are_those_of_finite_differences() {
     let mut random = SplitMix64::new(3);
     for (batch, inputs, outputs) in [(1, 1, 1), (1, 5, 3), (7, 3, 11), (4, 17, 2)] {

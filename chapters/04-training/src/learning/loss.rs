@@ -5,6 +5,7 @@
 //! version; they also count the progress of a run on the host, in `f64`.
 
 use crate::models::model::CLASSES;
+use backprop::softmax::best;
 use serde::{Deserialize, Serialize};
 
 /// Probabilities: e to the power of each score, over the sum of all powers.
@@ -27,17 +28,6 @@ pub fn cross_entropy(scores: &[f32], right: usize) -> f64 {
 
 fn highest(scores: &[f32]) -> f32 {
     scores.iter().copied().fold(f32::NEG_INFINITY, f32::max)
-}
-
-/// The class with the highest score; the first of them, if there are several.
-pub fn best(scores: &[f32]) -> usize {
-    let mut best = 0;
-    for (class, score) in scores.iter().enumerate() {
-        if *score > scores[best] {
-            best = class;
-        }
-    }
-    best
 }
 
 /// Losses and correct predictions, added up over batches.

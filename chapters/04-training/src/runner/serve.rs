@@ -8,7 +8,7 @@
 use crate::{
     Error, Result,
     config::Model,
-    learning::loss::{best, softmax},
+    learning::loss::softmax,
     models::{
         cnn::Cnn,
         linear::Linear,
@@ -21,6 +21,7 @@ use crate::{
     runner::form::Form,
 };
 use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
+use backprop::softmax::best;
 use dfdx::prelude::*;
 use lab::{
     files::{check_sum, open_regular, with_metadata},

@@ -1,22 +1,13 @@
 //! Whatever ends a run, and at whatever operation on the disk: gone on with, it leaves what a run leaves that was never ended.
 
+use crate::runs::StopAfter;
 use lab::{
     data,
     run::{CHECKPOINT, METRICS, MODEL},
     testing::runs,
 };
 use std::{fs, path::Path, time::Duration};
-use training::{Config, Model, Result, Settings, Start, Watcher, train_on};
-
-/// Never stops, or after this many steps.
-struct Stop(Option<usize>);
-
-impl Watcher for Stop {
-    fn stop(&mut self) -> bool {
-        self.0 = self.0.map(|left| left - 1);
-        self.0 == Some(0)
-    }
-}
+use training::{Config, Model, Result, Settings, Start, train_on};
 
 #[test]
 fn a_run_that_ends_anywhere_and_goes_on_leaves_what_a_whole_one_does() {
@@ -28,7 +19,7 @@ fn a_run_that_ends_anywhere_and_goes_on_leaves_what_a_whole_one_does() {
         let checkpoint_every = Duration::ZERO;
         let run = Some(run.to_owned());
         let config = Config { settings, run, start, checkpoint_every, ..Config::default() };
-        Ok(train_on(&config, &data, &mut Stop(stop))?.stopped.is_none())
+        Ok(train_on(&config, &data, &mut StopAfter(stop.unwrap_or(usize::MAX)))?.stopped.is_none())
     };
     let folder = tempfile::tempdir().unwrap();
     let whole = runs::goes_on_from_anywhere(folder.path(), 1, &train);

@@ -31,7 +31,7 @@ fn config(run: Option<&Path>, start: Start) -> Config {
 }
 
 /// Stops after this many steps.
-struct StopAfter(usize);
+pub struct StopAfter(pub usize);
 
 impl Watcher for StopAfter {
     fn stop(&mut self) -> bool {
@@ -296,22 +296,13 @@ fn choices_and_places_that_cannot_work_are_refused() {
     assert!(said.contains("27×28"), "{said}");
 }
 
-/// A file as MNIST's are: two zero bytes, the type (8: bytes), the number of sizes, the sizes, the bytes.
-fn idx(path: &Path, sizes: &[u32], bytes: &[u8]) {
-    let mut file = vec![0, 0, 8, sizes.len() as u8];
-    file.extend(sizes.iter().flat_map(|size| size.to_be_bytes()));
-    file.extend(bytes);
-    fs::write(path, file).unwrap();
-}
-
 #[test]
 fn the_readers_own_files_are_found_and_named() {
     let folder = tempfile::tempdir().unwrap();
     for (name, split) in [("train", &DATA.train), ("t10k", &DATA.test)] {
-        let count = split.len() as u32;
         let file = |kind: &str| folder.path().join(format!("{name}-{kind}-ubyte"));
-        idx(&file("images-idx3"), &[count, 28, 28], &split.images);
-        idx(&file("labels-idx1"), &[count], &split.labels);
+        fs::write(file("images-idx3"), data::idx::write_images(&split.images, 28, 28)).unwrap();
+        fs::write(file("labels-idx1"), data::idx::write_labels(&split.labels)).unwrap();
     }
     let config = Config { data: Some(folder.path().to_owned()), ..config(None, Start::New) };
     let outcome = training::train(&config, &mut Silent).unwrap();

@@ -173,19 +173,6 @@ fn rounded_products_are_near_the_exact_ones() {
 }
 
 #[test]
-fn the_number_of_threads_changes_no_bit() {
-    let data = data::drawn(120, 30, 4);
-    for model in Model::ALL {
-        let settings = Settings { batch: 60, epochs: 2, dropout: 0.3, ..Settings::of(model) };
-        let by = |threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| trained(EngineKind::Fast, &settings, &data).1)
-        };
-        assert!(by(1) == by(3), "{model}: the number of threads changed the result");
-    }
-}
-
-#[test]
 fn dropout_helps_neither_engine_more() {
     let data = data::drawn(1500, 500, 5);
     let settings = Settings { dropout: 0.5, epochs: 4, batch: 50, ..Settings::default() };

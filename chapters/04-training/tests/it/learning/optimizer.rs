@@ -110,28 +110,6 @@ fn goes_on_from_its_state_bit_for_bit() {
 }
 
 #[test]
-fn a_state_comes_back_around_numbers_that_are_not_learned() {
-    // A normalisation's running means lie between the parameters and are not in the state.
-    type Normal = (modules::BatchNorm1D<3, f32, Cpu>, modules::Linear<3, 2, f32, Cpu>);
-    let dev = Cpu::seed_from_u64(2);
-    let model = Normal::build(&dev);
-    let count = model.num_trainable_params();
-    let slot = |from: usize| (from..from + count).map(|i| i as f32).collect::<Vec<_>>();
-    let state = State { t: 3, slots: vec![slot(1), slot(100)] };
-    let mut optimizer = Optimizer::new(&model, Rule::Adam, 0.0).unwrap();
-    optimizer.set_state(&model, &state).unwrap();
-    assert_eq!(optimizer.state(&model).unwrap(), state);
-}
-
-#[test]
-fn adams_first_step_is_as_long_as_the_learning_rate() {
-    // m / (1 - β₁) = g and v / (1 - β₂) = g², so the step is lr · g / |g|.
-    let (mut p, mut m, mut v) = ([1.0, 1.0], [0.0; 2], [0.0; 2]);
-    adam(0.25, 1, &mut p, [&mut m, &mut v], &[3.0, -0.01]);
-    assert!((p[0] - 0.75).abs() < 1e-5 && (p[1] - 1.25).abs() < 1e-5, "{p:?}");
-}
-
-#[test]
 fn a_state_of_another_size_is_refused() {
     let model = Small::build(&Cpu::default());
     let mut optimizer = Optimizer::new(&model, Rule::Adam, 0.0).unwrap();

@@ -1,3 +1,4 @@
+use lab::testing::soon;
 use performance::{
     Error, Result,
     input::prefetch::{Loaders, Prefetch},
@@ -5,7 +6,7 @@ use performance::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Counts what was made, and reports when it is gone.
 struct Source {
@@ -32,17 +33,6 @@ impl Drop for Source {
 fn source(end: usize) -> (Source, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     let (made, gone) = (Arc::default(), Arc::default());
     (Source { made: Arc::clone(&made), gone: Arc::clone(&gone), end }, made, gone)
-}
-
-fn soon(mut what: impl FnMut() -> bool) -> bool {
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(10) {
-        if what() {
-            return true;
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    false
 }
 
 #[test]
@@ -97,7 +87,7 @@ fn it_stays_only_a_queue_ahead() {
     for used in 1..20 {
         prefetch.next().unwrap().unwrap();
         // Three wait in the queue, one waits in the thread's hands.
-        assert!(soon(|| made.load(SeqCst) == used + 4), "{used}: {}", made.load(SeqCst));
+        soon("the thread makes the next", || made.load(SeqCst) == used + 4);
         thread::sleep(Duration::from_millis(2));
         assert!(made.load(SeqCst) <= used + 4);
     }

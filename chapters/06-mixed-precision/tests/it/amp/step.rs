@@ -40,13 +40,6 @@ fn both(scaling: Scaling, size: f32) -> (Vec<f32>, Vec<f32>) {
 }
 
 #[test]
-fn gradients_are_those_of_f32_to_a_thousandth() {
-    let (full, half) = both(Scaling::Static(1024.0), 1.0);
-    let off = error_f32(&half, &full);
-    assert!(off > 0.0 && off < 3e-3, "{off}");
-}
-
-#[test]
 fn a_power_of_two_saves_small_gradients_and_changes_no_others() {
     let (full, small) = both(Scaling::Static(1.0 / 65536.0), 1.0);
     let (_, scaled) = both(Scaling::Static(1024.0), 1.0);

@@ -23,13 +23,6 @@ fn formulas_as_on_paper() {
 }
 
 #[test]
-fn small_messages_want_a_tree_and_large_ones_a_ring() {
-    assert!(LINK.tree(4.0, 64) < LINK.ring(4.0, 64));
-    assert!(LINK.ring(1e9, 64) < LINK.tree(1e9, 64));
-    assert!(LINK.halving(4.0, 64) <= LINK.tree(4.0, 64));
-}
-
-#[test]
 fn nothing_is_fitted_to_too_little() {
     assert_eq!(fit(&[]), None);
     assert_eq!(fit(&[(8.0, 1.0)]), None);

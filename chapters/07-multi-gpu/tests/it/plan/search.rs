@@ -50,13 +50,6 @@ fn a_large_batch_takes_no_longer_and_a_silly_one_is_refused() {
 }
 
 #[test]
-fn a_network_for_digits_stays_on_one_card() {
-    let plan = best(&question("mlp", "h100", 8, 32)).unwrap();
-    assert_eq!(plan.best.split, Split::ONE, "{:?}", plan.best);
-    assert!(plan.runner_up.is_some() && plan.lost_by.is_some());
-}
-
-#[test]
 fn what_does_not_fit_is_split_and_what_never_fits_says_so() {
     let plan = best(&question("gpt-7b", "h100", 8, 64)).unwrap();
     let Split { pipeline, tensor, zero, .. } = plan.best.split;

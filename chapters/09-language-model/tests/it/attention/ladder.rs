@@ -1,4 +1,4 @@
-use backprop::check::{differences, error, error_f32};
+use backprop::check::{differences, error, error_f32, wide};
 use lab::random::numbers;
 use language_model::attention::{causal::Head, ladder::Rung};
 use proptest::prelude::*;
@@ -57,23 +57,19 @@ fn formula(qkv: &[f64], size: usize) -> Vec<f64> {
     out
 }
 
-fn to64(x: &[f32]) -> Vec<f64> {
-    x.iter().map(|x| f64::from(*x)).collect()
-}
-
 #[test]
 fn each_rung_is_the_formula_and_its_finite_differences() {
     for (tokens, size) in [(1, 2), (5, 3), (17, 8)] {
         let case = Case::new(tokens, size, 1.5);
-        let qkv: Vec<f64> = case.of[..3].iter().flat_map(|part| to64(part)).collect();
-        let dout = to64(&case.of[3]);
+        let qkv: Vec<f64> = case.of[..3].iter().flat_map(|part| wide(part)).collect();
+        let dout = wide(&case.of[3]);
         let wanted = differences(&qkv, |qkv| {
             formula(qkv, size).iter().zip(&dout).map(|(out, d)| out * d).sum()
         });
         for rung in Rung::ALL {
             let [out, dq, dk, dv] = case.run(rung);
-            assert!(error(&to64(&out), &formula(&qkv, size)) < 1e-6, "{rung:?}");
-            let found = to64(&[dq, dk, dv].concat());
+            assert!(error(&wide(&out), &formula(&qkv, size)) < 1e-6, "{rung:?}");
+            let found = wide(&[dq, dk, dv].concat());
             assert!(error(&found, &wanted) < 1e-5, "{rung:?} {tokens}×{size}");
         }
     }

@@ -1,10 +1,6 @@
-use backprop::check::{differences, error};
+use backprop::check::{differences, error, wide};
 use lab::random::numbers;
 use language_model::layers::rms_norm::{EPS, backward, forward};
-
-fn wide64(x: &[f32]) -> Vec<f64> {
-    x.iter().map(|x| f64::from(*x)).collect()
-}
 
 /// The formula in f64.
 fn formula(x: &[f64], scale: &[f64]) -> Vec<f64> {
@@ -23,8 +19,8 @@ fn forward_and_backward_are_the_formula_and_its_differences() {
         let scale = numbers(width, 3);
         let mut y = vec![f32::NAN; rows * width];
         forward(&mut y, &x, &scale);
-        let (x64, scale64) = (wide64(&x), wide64(&scale));
-        assert!(error(&wide64(&y), &formula(&x64, &scale64)) < 1e-6);
+        let (x64, scale64) = (wide(&x), wide(&scale));
+        assert!(error(&wide(&y), &formula(&x64, &scale64)) < 1e-6);
 
         let loss = |y: Vec<f64>| y.iter().zip(&dy).map(|(y, d)| y * f64::from(*d)).sum::<f64>();
         let (mut dx, mut dscale) = (vec![0.25; rows * width], vec![0.5; width]);

@@ -1,11 +1,10 @@
-use backprop::{adam, check::error};
+use backprop::{
+    adam,
+    check::{error, wide},
+};
 use lab::random::numbers;
 use language_model::train::adamw::{AdamW, Moments, inside, tensors, update};
 use language_model::{Config, transformer::operations};
-
-fn to64(x: &[f32]) -> Vec<f64> {
-    x.iter().map(|x| f64::from(*x)).collect()
-}
 
 #[test]
 fn equals_the_paper_in_f64() {
@@ -13,7 +12,7 @@ fn equals_the_paper_in_f64() {
     let len = 40_000;
     let tensors = [(0..20_000, true), (20_000..20_010, false), (20_010..len, true)];
     let mut p = numbers(len, 1);
-    let mut wanted = to64(&p);
+    let mut wanted = wide(&p);
     let (mut mine, mut paper) = (Moments::zeros(len), adam::Moments::zeros(len));
     for t in 1..=5 {
         let (lr, clip, g) = (0.01 * t as f64, 0.5, numbers(len, 10 + t));
@@ -21,13 +20,13 @@ fn equals_the_paper_in_f64() {
         for (at, w) in wanted.iter_mut().enumerate() {
             *w *= if (20_000..20_010).contains(&at) { 1.0 } else { 1.0 - lr * 0.2 };
         }
-        let g: Vec<f64> = to64(&g).iter().map(|g| g * 0.5).collect();
+        let g: Vec<f64> = wide(&g).iter().map(|g| g * 0.5).collect();
         let AdamW { beta1, beta2, eps, .. } = rule;
         let plain = adam::Adam { lr, beta1, beta2, eps };
         adam::step(&plain, t as i32, &mut wanted, paper.slices(), &g);
     }
-    assert!(error(&to64(&p), &wanted) < 1e-6);
-    assert!(error(&to64(&p[20_000..20_010]), &wanted[20_000..20_010]) < 1e-6);
+    assert!(error(&wide(&p), &wanted) < 1e-6);
+    assert!(error(&wide(&p[20_000..20_010]), &wanted[20_000..20_010]) < 1e-6);
 }
 
 #[test]
