@@ -194,7 +194,7 @@ pub fn product_on(
             Level::Avx512 => avx512(&job, rows),
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => avx2(&job, rows),
-            _ => job.panels::<[f32; 4], 4>(rows),
+            _ => job.panels::<[f32; 4], 4, 2>(rows),
         }
     }
 }
@@ -203,14 +203,14 @@ pub fn product_on(
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512(job: &Job, rows: usize) {
     // SAFETY: the caller's.
-    unsafe { job.panels::<std::arch::x86_64::__m512, 8>(rows) }
+    unsafe { job.panels::<std::arch::x86_64::__m512, 8, 3>(rows) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2(job: &Job, rows: usize) {
     // SAFETY: the caller's.
-    unsafe { job.panels::<std::arch::x86_64::__m256, 4>(rows) }
+    unsafe { job.panels::<std::arch::x86_64::__m256, 6, 2>(rows) }
 }
 
 #[derive(Clone, Copy)]
@@ -230,9 +230,9 @@ struct Job {
 }
 
 impl Job {
-    /// Panel by panel, `MOST` rows at a time.
+    /// Panel by panel, `MOST` rows and `SIDE` vectors at a time: their sums, a row of B and two numbers of A fill the registers.
     #[inline(always)]
-    unsafe fn panels<V: Vector, const MOST: usize>(self, rows: usize) {
+    unsafe fn panels<V: Vector, const MOST: usize, const SIDE: usize>(self, rows: usize) {
         for col in (0..self.n).step_by(wide(self.n)) {
             let width = wide(self.n).min(self.n - col);
             let (b, b_step) =
@@ -252,31 +252,31 @@ impl Job {
                 // SAFETY: the caller's; these rows and columns are there.
                 unsafe {
                     match MOST.min(rows - row) {
-                        1 => part.strip::<V, 1>(),
-                        2 => part.strip::<V, 2>(),
-                        3 => part.strip::<V, 3>(),
-                        4 => part.strip::<V, 4>(),
-                        5 => part.strip::<V, 5>(),
-                        6 => part.strip::<V, 6>(),
-                        7 => part.strip::<V, 7>(),
-                        _ => part.strip::<V, 8>(),
+                        1 => part.strip::<V, 1, SIDE>(),
+                        2 => part.strip::<V, 2, SIDE>(),
+                        3 => part.strip::<V, 3, SIDE>(),
+                        4 => part.strip::<V, 4, SIDE>(),
+                        5 => part.strip::<V, 5, SIDE>(),
+                        6 => part.strip::<V, 6, SIDE>(),
+                        7 => part.strip::<V, 7, SIDE>(),
+                        _ => part.strip::<V, 8, SIDE>(),
                     }
                 }
             }
         }
     }
 
-    /// `M` rows of a panel: three vectors side by side, two, one, then number by number.
+    /// `M` rows of a panel: `SIDE` vectors side by side, fewer, then number by number.
     #[inline(always)]
-    unsafe fn strip<V: Vector, const M: usize>(&self) {
+    unsafe fn strip<V: Vector, const M: usize, const SIDE: usize>(&self) {
         let mut col = 0;
         // SAFETY: the caller's.
         unsafe {
-            while col + 3 * V::LANES <= self.n {
-                self.tile::<V, M, 3>(col);
-                col += 3 * V::LANES;
+            while col + SIDE * V::LANES <= self.n {
+                self.tile::<V, M, SIDE>(col);
+                col += SIDE * V::LANES;
             }
-            if col + 2 * V::LANES <= self.n {
+            if SIDE > 2 && col + 2 * V::LANES <= self.n {
                 self.tile::<V, M, 2>(col);
                 col += 2 * V::LANES;
             }
