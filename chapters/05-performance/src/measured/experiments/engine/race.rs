@@ -22,7 +22,7 @@ use training::{Config, Silent, train_on};
 pub const KEYS: Keys =
     backprop::race_keys!("performance.race", &["model", "batch", "who", "version", "threads"]);
 /// Batches of the race.
-pub const BATCHES: [usize; 2] = [128, 512];
+pub const BATCHES: [usize; 3] = [128, 512, 8];
 /// Runs of each contender, from other random numbers.
 const SEEDS: usize = 5;
 /// Epochs of a run.
