@@ -3,7 +3,7 @@
 //! - [`panels`]: weights in the order in which they are read, one product for all sequences.
 //! - [`cache`]: keys and values that need not be computed again; [`decoder`]: the pass over new tokens alone.
 //! - [`sampling`]: from scores to a token; [`utf8`]: from bytes to text.
-//! - [`sequence`]: a text that grows, and a step of many; [`loading`]: a model from its files.
+//! - [`sequence`]: a text that grows, and a step of many; [`speculative`]: a text by two models; [`loading`]: a model from its files.
 
 pub mod cache;
 pub mod decoder;
@@ -11,6 +11,7 @@ pub mod loading;
 pub mod panels;
 pub mod sampling;
 pub mod sequence;
+pub mod speculative;
 pub mod utf8;
 
 use crate::{Result, Tokenizer};
@@ -21,6 +22,7 @@ pub use decoder::{Decoder, Span};
 pub use loading::{TOKENIZER, latest_model, load};
 pub use sampling::{Sampler, Sampling};
 pub use sequence::{Sequence, Stop, step};
+pub use speculative::speculative;
 
 /// What came of a generation.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -37,9 +37,9 @@ impl Cache {
         self.config.context - self.len
     }
 
-    /// Forgets all tokens.
-    pub fn clear(&mut self) {
-        self.len = 0;
+    /// Forgets all tokens but the first ones.
+    pub fn truncate(&mut self, tokens: usize) {
+        self.len = self.len.min(tokens);
     }
 
     /// The bytes that a cache takes.

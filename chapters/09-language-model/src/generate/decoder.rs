@@ -133,9 +133,15 @@ impl Decoder {
     /// # Errors
     /// As [`Decoder::step`].
     pub fn logits(&self, tokens: &[u32]) -> Result<Vec<f32>> {
-        let mut cache = self.cache();
-        let x = self.pass(&mut [Span { cache: &mut cache, tokens }])?;
-        Ok(self.scores(&x))
+        self.each(Span { cache: &mut self.cache(), tokens })
+    }
+
+    /// The scores after each token of a span.
+    ///
+    /// # Errors
+    /// As [`Decoder::step`].
+    pub fn each(&self, span: Span) -> Result<Vec<f32>> {
+        Ok(self.scores(&self.pass(&mut [span])?))
     }
 
     /// Normalised rows times the embedding.

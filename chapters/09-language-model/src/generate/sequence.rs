@@ -115,7 +115,7 @@ impl Sequence {
     fn slide(&mut self, context: usize) {
         if self.window.len() > context {
             self.window.drain(..self.window.len() - context / 2);
-            self.cache.clear();
+            self.cache.truncate(0);
             self.read = 0;
             self.forgotten = true;
         }

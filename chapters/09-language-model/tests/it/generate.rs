@@ -7,7 +7,7 @@ mod utf8;
 use crate::talker::{self, talker};
 use language_model::{
     Config, Error, Model,
-    generate::{Cache, Decoder, Sampling, Sequence, Span, Stop, generate, step},
+    generate::{Cache, Decoder, Sampling, Sequence, Span, Stop, generate, speculative, step},
     reference,
 };
 use std::{ops::ControlFlow, time::Instant};
@@ -34,6 +34,32 @@ fn the_decoder_is_the_model() {
         let wanted: Vec<f32> = wanted.iter().map(|score| *score as f32).collect();
         assert!(difference(&found, &wanted) < 1e-4);
     }
+}
+
+#[test]
+fn a_draft_changes_the_passes_and_not_the_text() {
+    let (decoder, _, model) = talker::decoder();
+    let narrow = Decoder::in_8_bits(&model.config, &model.parameters).unwrap();
+    let other = Model::new(model.config, 77).unwrap();
+    let other = Decoder::new(&other.config, &other.parameters).unwrap();
+    let (prompt, len) = (tokens(5, &model), 20);
+    let mut alone = prompt.clone();
+    while alone.len() < prompt.len() + len {
+        let scores = decoder.logits(&alone).unwrap();
+        let last = scores.chunks(model.config.vocabulary).next_back().unwrap();
+        let likeliest = (0..last.len()).reduce(|a, b| if last[b] > last[a] { b } else { a });
+        alone.push(likeliest.unwrap() as u32);
+    }
+    for (draft, right) in [(&decoder, true), (&narrow, false), (&other, false)] {
+        for ahead in 0..6 {
+            let found = speculative([&decoder, draft], &prompt, len, ahead).unwrap();
+            assert_eq!(found.tokens, alone[prompt.len()..]);
+            let least = len.div_ceil(ahead + 1);
+            assert!(if right { found.passes == least } else { found.passes >= least });
+        }
+    }
+    assert!(speculative([&decoder, &other], &[], len, 2).is_err());
+    assert!(speculative([&decoder, &other], &prompt, model.config.context, 2).is_err());
 }
 
 #[test]
