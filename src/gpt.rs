@@ -57,7 +57,7 @@ impl Gpt {
         let others = others || seed.is_some() || precision.is_some();
         if train.resume && (self.first().is_some_and(|option| option != "--text") || others) {
             bail!(
-                "a language model goes on as it began, with --resume alone (and --run for one that is not the latest, --text for a folder that has moved, --replicas and --device)"
+                "a language model goes on as it began, with --resume alone (and --run for one that is not the latest, --text for a folder that has moved, --recompute, --replicas and --device)"
             );
         }
         let config = self.size.unwrap_or_default().config(self.context);
@@ -70,6 +70,7 @@ impl Gpt {
         let settings = Settings {
             batch,
             accumulate: pieces.context("--accumulate and --batch must be at least 1")?,
+            recompute: train.recompute,
             lr: lr.unwrap_or(usual.lr),
             seed: seed.unwrap_or(usual.seed),
             numbers: if precision == Some(Precision::Bf16) { Numbers::Bf16 } else { Numbers::F32 },

@@ -160,7 +160,7 @@ pub struct Train {
     /// Keep what goes into N segments of the model and compute the rest again in the backward pass: the same step in less
     /// memory and more time
     #[arg(long, value_name = "N")]
-    recompute: Option<usize>,
+    pub(crate) recompute: Option<usize>,
     /// The run's folder [default: a new one in runs]
     #[arg(long, value_name = "DIR", value_parser = value_parser!(PathBuf))]
     run: Option<PathBuf>,
@@ -285,13 +285,12 @@ impl Train {
             ("--augment", self.augment.is_some()),
             ("--patience", self.patience.is_some()),
             ("--limit", self.limit.is_some()),
-            ("--recompute", self.recompute.is_some()),
             ("--processes", self.processes),
             ("--precision amp", self.precision == Some(Precision::Amp)),
         ] {
             if given {
                 bail!(
-                    "{option} is for models of digits; a language model takes --size, --minutes, --tokens, --text, --context, --batch, --accumulate, --lr, --warmup, --decay, --seed, --precision f32 or bf16, --replicas and --device"
+                    "{option} is for models of digits; a language model takes --size, --minutes, --tokens, --text, --context, --batch, --accumulate, --recompute, --lr, --warmup, --decay, --seed, --precision f32 or bf16, --replicas and --device"
                 );
             }
         }

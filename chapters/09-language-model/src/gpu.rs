@@ -4,7 +4,7 @@
 use crate::{
     Config, Result,
     train::{Backend, Settings, Step, Trainer},
-    transformer::operations,
+    transformer::of_run,
 };
 use cpu_gpu::gpu;
 use engine::{
@@ -44,7 +44,7 @@ pub(crate) fn bytes(config: &Config, settings: &Settings, batch: usize) -> u64 {
     let mut passes: Vec<Pass> =
         pieces(tokens, most).map(|piece| Pass::piece(&piece, Numbers::F32)).collect();
     passes.dedup(); // all pieces but the first are alike
-    cast::bytes(&operations(config, settings.length), &passes)
+    cast::bytes(&of_run(config, settings), &passes)
 }
 
 impl Backend for Trainer<Gpu<'_>> {

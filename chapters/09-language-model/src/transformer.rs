@@ -10,8 +10,7 @@ use crate::{
         rms_norm::RmsNorm,
         swiglu::SwiGlu,
     },
-    product::Numbers,
-    train::adamw::{self, AdamW},
+    train::{Settings, adamw},
 };
 use engine::{
     backend::{Backend, Form},
@@ -46,6 +45,11 @@ pub(crate) fn sequences(tokens: usize) -> usize {
 /// A transformer's operations on sequences of `tokens`, and what they learn.
 pub fn operations(config: &Config, tokens: usize) -> Operations {
     part(config, tokens, 1, Of::new(0, 1))
+}
+
+/// Those of a run.
+pub fn of_run(config: &Config, settings: &Settings) -> Operations {
+    operations(config, settings.length).recomputed(settings.recompute.unwrap_or(0))
 }
 
 /// A rank's part of them: of each layer's heads and hidden units. Of several stages the last one has a table of its own.
@@ -127,20 +131,14 @@ pub struct Transformer<B: Backend = Cpu> {
 }
 
 impl Transformer {
-    /// A model that learns by a rule from up to `most` sequences of `tokens` at a time, on so many threads (0 for all). Of
-    /// these numbers is what is multiplied with weights and with derivatives; attention's own products are of f32.
+    /// A model that learns as a run is told, on so many threads (0 for all). Of the settings' numbers is what is multiplied with
+    /// weights and with derivatives; attention's own products are of f32.
     ///
     /// # Errors
     /// As [`Config::check`]; [`Error::Length`] if the sequences are longer than the model's context.
-    pub fn new(
-        model: &Model,
-        (most, tokens): (usize, usize),
-        how: (AdamW, Numbers),
-        threads: usize,
-    ) -> Result<Self> {
-        let cpu = Cpu::new(threads_of(threads));
-        let mut own = Self::on(cpu, model, (most, tokens), how)?;
-        own.piece = own.piece.min(sequences(tokens) * tokens);
+    pub fn new(model: &Model, settings: &Settings, threads: usize) -> Result<Self> {
+        let mut own = Self::on(Cpu::new(threads_of(threads)), model, settings)?;
+        own.piece = own.piece.min(sequences(settings.length) * settings.length);
         Ok(own)
     }
 }
@@ -152,22 +150,20 @@ pub fn bytes(step: &Step) -> usize {
 }
 
 impl<B: Backend> Transformer<B> {
-    /// [`Transformer::new`] on a device, which takes all these sequences at once.
+    /// [`Transformer::new`] on a device, which takes all sequences of a piece at once.
     ///
     /// # Errors
     /// As [`Transformer::new`]; the device tells its own.
-    pub fn on(
-        device: B,
-        model: &Model,
-        (most, tokens): (usize, usize),
-        (rule, numbers): (AdamW, Numbers),
-    ) -> Result<Self> {
-        check(&model.config, (most, tokens))?;
-        let operations = operations(&model.config, tokens);
+    pub fn on(device: B, model: &Model, settings: &Settings) -> Result<Self> {
+        settings.check()?;
+        let Settings { batch, accumulate, length, rule, numbers, .. } = *settings;
+        let most = batch / accumulate;
+        check(&model.config, (most, length))?;
+        let operations = of_run(&model.config, settings);
         let rule = rule.rule(adamw::tensors(&operations.params, &model.config));
         let mut step = Step::on(device, operations, 0, rule);
         step.from_file(Place::Params, &model.parameters);
-        Ok(Self { step, config: model.config, numbers: numbers.into(), piece: most * tokens })
+        Ok(Self { step, config: model.config, numbers: numbers.into(), piece: most * length })
     }
 
     /// The gradient of a batch's mean loss, or this part of it, if the whole one has `all` tokens. Returns its part of the

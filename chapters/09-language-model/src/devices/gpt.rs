@@ -6,7 +6,7 @@
 
 use crate::{
     Config, Model,
-    train::adamw::{AdamW, tensors},
+    train::{Settings, adamw::tensors},
     transformer::part,
 };
 use engine::{model::Model as Operations, params::Params, rule};
@@ -22,10 +22,8 @@ use multi_gpu::{
 pub struct Gpt<'m> {
     /// With its first values.
     pub model: &'m Model,
-    /// How these move.
-    pub rule: AdamW,
-    /// Tokens of a sequence.
-    pub tokens: usize,
+    /// What the run is told.
+    pub settings: Settings,
 }
 
 impl Shared for Gpt<'_> {
@@ -43,7 +41,16 @@ impl Shared for Gpt<'_> {
             each_stage(layers, stages)?.into_iter().map(|own| 2 * own).collect();
         counts[0] += 1;
         counts[stages - 1] += 2;
-        let mut operations = part(&config, self.tokens, stages, of);
+        let Settings { length, recompute, .. } = self.settings;
+        let mut operations = part(&config, length, stages, of);
+        if let Some(segments) = recompute {
+            if stages > 1 {
+                let why = "segments are of a whole model; leave them out, or its stages";
+                return Err(Error::Config(why.to_owned()));
+            }
+            operations = operations.recomputed(segments);
+            counts = vec![operations.ops.len()];
+        }
         if (stages, of.count) == (1, 1) {
             let Params { tensors, values, .. } = &mut operations.params;
             let mut file = &self.model.parameters[..];
@@ -55,11 +62,11 @@ impl Shared for Gpt<'_> {
     }
 
     fn rule(&self, params: &Params) -> rule::Rule {
-        self.rule.rule(tensors(params, &self.model.config))
+        self.settings.rule.rule(tensors(params, &self.model.config))
     }
 
     fn rows(&self) -> usize {
-        self.tokens
+        self.settings.length
     }
 
     // ANCHOR: pieces

@@ -39,11 +39,9 @@ impl<C: Communicator + ?Sized + 'static, B: Backend> Rank<C, B> {
         comm: Arc<Mutex<C>>,
         device: impl FnOnce(Peers<C>) -> B,
     ) -> Result<Self> {
-        let Settings { batch, length, rule, numbers, .. } = settings;
-        transformer::check(&model.config, (batch, length))?;
-        let split = hybrid::Settings { numbers: numbers.into(), ..split };
-        let gpt = Gpt { model, rule, tokens: length };
-        let member = Member::on(&gpt, split, comm, device)?;
+        transformer::check(&model.config, (settings.batch, settings.length))?;
+        let split = hybrid::Settings { numbers: settings.numbers.into(), ..split };
+        let member = Member::on(&Gpt { model, settings }, split, comm, device)?;
         Ok(Self { settings, step: 0, member })
     }
 

@@ -132,12 +132,20 @@ impl Checkpoint {
         Tokenizer::new(self.header.log.merges.clone())
     }
 
-    /// The run that goes on, on the text that it began with, on so many threads (0 for all), and what it has written down.
+    /// The run that goes on, on the text that it began with, on so many threads (0 for all), and what it has written down. Its
+    /// segments, which change no bit, may be others from here on.
     ///
     /// # Errors
     /// [`lab::Error::Damaged`] if it belongs to another text.
-    pub fn resume(self, folder: &Path, text: &Text, threads: usize) -> Result<(Trainer, Log)> {
-        let Header { config, settings, step, mut log } = self.header;
+    pub fn resume(
+        self,
+        folder: &Path,
+        text: &Text,
+        threads: usize,
+        recompute: Option<usize>,
+    ) -> Result<(Trainer, Log)> {
+        let Header { config, mut settings, step, mut log } = self.header;
+        settings.recompute = recompute.or(settings.recompute);
         if let Some(difference) = log.journal.identity.difference(&text.identity()) {
             let way = match (&log.note, &text.note) {
                 _ if log.folder.is_some() => "put the folder's files back as they were".to_owned(),

@@ -55,7 +55,8 @@ pub struct Job {
     pub text: Option<PathBuf>,
     /// The run's folder.
     pub folder: PathBuf,
-    /// Whether it goes on from the folder's checkpoint; sizes, settings and amount are the checkpoint's then.
+    /// Whether it goes on from the folder's checkpoint; sizes, amount and settings are the checkpoint's then, but for other
+    /// [`Settings::recompute`].
     pub resume: bool,
     /// Threads; 0 for all.
     pub threads: usize,
@@ -131,7 +132,8 @@ pub fn train_on(
 ) -> Result<Outcome> {
     let (mut trainer, log) = match saved {
         Some(saved) => {
-            let (trainer, log) = saved.resume(held.path(), text, job.threads)?;
+            let recompute = job.settings.recompute;
+            let (trainer, log) = saved.resume(held.path(), text, job.threads, recompute)?;
             (trainer, Some(log))
         }
         None => (begin(job, gpu, text, shown, stop)?, None),

@@ -16,6 +16,9 @@ pub struct Settings {
     /// Pieces of a batch, one after the other, whose gradients add up: the activations of one are in memory (chapter 5).
     #[serde(default = "one")]
     pub accumulate: usize,
+    /// Segments of the model, of which nothing is kept but what goes in: the backward pass computes the rest again (chapter 5).
+    #[serde(default)]
+    pub recompute: Option<usize>,
     /// Tokens of a sequence: no more than the model's context.
     pub length: usize,
     /// Steps of the whole run.
@@ -44,6 +47,7 @@ impl Default for Settings {
         Self {
             batch: 16,
             accumulate: 1,
+            recompute: None,
             length: 128,
             steps: 1000,
             lr: 3e-3,
@@ -58,11 +62,6 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Sequences of a piece of a batch, and tokens of each.
-    pub fn piece(&self) -> (usize, usize) {
-        (self.batch / self.accumulate, self.length)
-    }
-
     /// # Errors
     /// [`Error::Config`] if no run can have these settings.
     pub fn check(&self) -> Result<()> {

@@ -42,8 +42,7 @@ impl Trainer {
     /// each other.
     pub fn new(model: Model, settings: Settings, stream: &[u32], threads: usize) -> Result<Self> {
         check(&model, &settings, stream)?;
-        let transformer =
-            Transformer::new(&model, settings.piece(), (settings.rule, settings.numbers), threads)?;
+        let transformer = Transformer::new(&model, &settings, threads)?;
         Ok(Self::with(transformer, model, settings))
     }
 }
@@ -65,8 +64,7 @@ impl<B: Backend> Trainer<B> {
     /// As [`Trainer::new`]; what the device fails with is [`Trainer::sound`]'s.
     pub fn on(device: B, model: Model, settings: Settings, stream: &[u32]) -> Result<Self> {
         check(&model, &settings, stream)?;
-        let how = (settings.rule, settings.numbers);
-        let transformer = Transformer::on(device, &model, settings.piece(), how)?;
+        let transformer = Transformer::on(device, &model, &settings)?;
         Ok(Self::with(transformer, model, settings))
     }
 

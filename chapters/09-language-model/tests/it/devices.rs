@@ -90,7 +90,13 @@ fn every_setting_of_the_engine_is_equal_to_one_device() {
     let ways = ways.into_iter().chain(Level::ALL.map(Strategy::Zero));
     let (one, settings, stream) = (alone(ODD, 5), settings(&ODD, 5), stream(&ODD));
     for way in ways {
-        let ranks = if let Strategy::Hybrid(grid, _) = way { grid.ranks() } else { 3 };
+        let (mut ranks, mut stages) = (3, 1);
+        if let Strategy::Hybrid(grid, _) = way {
+            (ranks, stages) = (grid.ranks(), grid.stages);
+        }
+        // Whole models in segments, too.
+        let recompute = (stages == 1).then_some(2);
+        let settings = Settings { recompute, ..settings };
         let split = way.settings(ranks);
         let run = |split| how::run(split, &model(ODD), settings, &stream, STEPS);
         equal(&way.name(), &run(split).unwrap(), &one);
@@ -120,9 +126,12 @@ fn the_ranks_parts_are_the_model_and_each_number_counts_once() {
 fn one_rank_has_the_bits_of_one_device() {
     let (_, trainer) = alone(ODD, 5);
     let (stream, settings) = (stream(&ODD), settings(&ODD, 5));
-    let ran = how::train(How::Data, &model(ODD), settings, &stream, (1, STEPS)).unwrap();
-    assert!(ran.parameters[0] == trainer.model().parameters);
-    assert_eq!(ran.traffic[0].bytes_sent, 0);
+    for recompute in [None, Some(3)] {
+        let settings = Settings { recompute, ..settings };
+        let ran = how::train(How::Data, &model(ODD), settings, &stream, (1, STEPS)).unwrap();
+        assert!(ran.parameters[0] == trainer.model().parameters);
+        assert_eq!(ran.traffic[0].bytes_sent, 0);
+    }
 }
 
 #[test]
@@ -213,6 +222,9 @@ fn what_cannot_be_split_is_refused() {
         let error = Replicas::new(&trainer, replicas, None).err().unwrap().to_string();
         assert!(error.contains("take 1 to 2"), "{error}");
     }
+    let cut = Settings { recompute: Some(2), ..settings };
+    let error = how::train(How::Pipeline, &model(ODD), cut, &stream, (2, 1)).unwrap_err();
+    assert!(error.to_string().contains("leave them out"), "{error}");
     let wild = Settings { lr: 1e30, clip: 1e30, warmup: 0, ..settings };
     let error = how::train(How::Tensor, &model(ODD), wild, &stream, (2, 20)).unwrap_err();
     assert!(error.to_string().contains("became NaN"), "{error}");

@@ -12,8 +12,8 @@ use language_model::{
     count::{Operations, Parameters},
     product::Numbers,
     reference,
-    train::{Settings, Trainer, adamw::AdamW, batches},
-    transformer::Transformer,
+    train::{Settings, Trainer, batches},
+    transformer::{Transformer, bytes},
 };
 
 /// A small model whose parameters are far from their quiet beginnings.
@@ -33,10 +33,14 @@ fn batch_of(config: &Config, rows: usize, seed: u64) -> (Vec<u32>, Vec<u32>) {
     (row(), row())
 }
 
-/// A model that learns from so many sequences of a whole context at a time, by the usual rule.
+/// The usual run on so many sequences of a whole context at a time.
+fn settings(config: &Config, batch: usize) -> Settings {
+    Settings { batch, length: config.context, ..Settings::default() }
+}
+
+/// A model that learns so.
 fn transformer(model: &Model, sequences: usize, threads: usize) -> Transformer {
-    let (most, how) = ((sequences, model.config.context), (AdamW::default(), Numbers::F32));
-    Transformer::new(model, most, how, threads).unwrap()
+    Transformer::new(model, &settings(&model.config, sequences), threads).unwrap()
 }
 
 fn wide(values: &[f32]) -> Vec<f64> {
@@ -163,8 +167,8 @@ fn products_of_bf16_are_near_those_of_f32() {
     let model = Model::new(config, 5).unwrap();
     let (tokens, targets) = batch_of(&config, 3 * 24, 3);
     let [exact, rounded] = [Numbers::F32, Numbers::Bf16].map(|numbers| {
-        let how = (AdamW::default(), numbers);
-        let mut fast = Transformer::new(&model, (3, 24), how, 2).unwrap();
+        let settings = Settings { numbers, ..settings(&config, 3) };
+        let mut fast = Transformer::new(&model, &settings, 2).unwrap();
         fast.gradient(&tokens, &targets, tokens.len()).unwrap();
         wide(&fast.step.to_file(Place::Gradient))
     });
@@ -236,18 +240,24 @@ fn the_ledger_of_a_step_is_what_its_page_counts() {
     assert!(Parameters::of(&config).all() as usize == fast.step.model.params.learned());
 }
 
-/// A batch goes through the model piece by piece: its length costs no memory.
+/// A batch goes through the model piece by piece: its length costs no memory. In segments a piece needs less, and no bit changes.
 #[test]
-fn memory_is_that_of_a_piece() {
+fn memory_is_that_of_a_piece_or_of_a_segment() {
     let config = Config::tiny();
-    let of = |sequences: usize| {
+    let model = Model::new(config, 1).unwrap();
+    let of = |sequences: usize, recompute| {
         let (tokens, targets) = batch_of(&config, sequences * config.context, 3);
-        let model = Model::new(config, 1).unwrap();
-        let mut fast = transformer(&model, sequences, 1);
-        fast.gradient(&tokens, &targets, tokens.len()).unwrap();
-        language_model::transformer::bytes(&fast.step)
+        let settings = Settings { recompute, ..settings(&config, sequences) };
+        let mut fast = Transformer::new(&model, &settings, 1).unwrap();
+        let loss = fast.gradient(&tokens, &targets, tokens.len()).unwrap();
+        (bytes(&fast.step), (loss, fast.step.to_file(Place::Gradient)))
     };
-    let (piece, batch) = (of(4), of(12));
+    let ((piece, whole), (batch, _)) = (of(4, None), of(12, None));
+    for (segments, part) in [(3, 0.75), (5, 0.6), (99, 0.6)] {
+        let (less, cut) = of(4, Some(segments));
+        assert!(cut == whole, "{segments}");
+        assert!((less as f64) < part * piece as f64, "{segments}: {less} of {piece}");
+    }
     let counted = language_model::count::Bytes::of(&config, 4, config.context);
     let kept = (counted.activations + counted.group) as f64;
     assert_eq!(piece, batch);
