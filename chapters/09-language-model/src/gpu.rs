@@ -4,14 +4,10 @@
 use crate::{
     Config, Result,
     train::{Backend, Settings, Step, Trainer},
-    transformer::of_run,
+    transformer::{of_run, passes},
 };
 use cpu_gpu::gpu;
-use engine::{
-    program::Numbers,
-    record::{Pass, pieces},
-    tensor::Place,
-};
+use engine::tensor::Place;
 use engine_gpu::{Gpu, cast};
 
 /// A trainer with its model and its optimizer's memory on a device, at the step of one on this machine's cores.
@@ -40,10 +36,7 @@ pub(crate) fn bytes(config: &Config, settings: &Settings, batch: usize) -> u64 {
     if !batch.is_multiple_of(accumulate) {
         return u64::MAX;
     }
-    let (tokens, most) = (batch * length, batch / accumulate * length);
-    let mut passes: Vec<Pass> =
-        pieces(tokens, most).map(|piece| Pass::piece(&piece, Numbers::F32)).collect();
-    passes.dedup(); // all pieces but the first are alike
+    let passes = passes(&Settings { batch, ..*settings }, batch / accumulate * length);
     cast::bytes(&of_run(config, settings), &passes)
 }
 

@@ -16,10 +16,11 @@ use engine::{
     backend::{Backend, Form},
     cpu::{Cpu, Loaded},
     model::Model as Operations,
+    needs::Needs,
     ops::{Op, chain, linear::Linear, loss, residual::Residual},
     params::Params,
     program,
-    record::{Pass, Recorder},
+    record::{Pass, Recorder, pieces},
     step::Step,
     tensor::{Place, Tensor},
     words::{whole_mut, words},
@@ -50,6 +51,23 @@ pub fn operations(config: &Config, tokens: usize) -> Operations {
 /// Those of a run.
 pub fn of_run(config: &Config, settings: &Settings) -> Operations {
     operations(config, settings.length).recomputed(settings.recompute.unwrap_or(0))
+}
+
+/// The passes of a run's step, of so many tokens at most: of neighbours that are alike, one.
+pub(crate) fn passes(settings: &Settings, most: usize) -> Vec<Pass> {
+    let Settings { batch, length, numbers, .. } = *settings;
+    let pieces = pieces(batch * length, most);
+    let mut passes: Vec<Pass> = pieces.map(|piece| Pass::piece(&piece, numbers.into())).collect();
+    passes.dedup();
+    passes
+}
+
+/// What a run's step takes of memory on so many threads (0 for all).
+pub fn needs(config: &Config, settings: &Settings, threads: usize) -> Needs {
+    let Settings { batch, accumulate, length, .. } = *settings;
+    let most = (batch / accumulate).min(sequences(length)) * length;
+    let passes = passes(settings, most);
+    Needs::of(&of_run(config, settings), &passes, Form::CPU, threads_of(threads))
 }
 
 /// A rank's part of them: of each layer's heads and hidden units. Of several stages the last one has a table of its own.

@@ -2,7 +2,7 @@
 
 use crate::{
     Config, Error, Model, Result,
-    count::Bytes,
+    count::Parameters,
     devices::replicas::{Replicas, can_share},
     gpu,
     product::Numbers,
@@ -12,7 +12,7 @@ use crate::{
         text::Text,
     },
     train::{Backend, Flow, Reporter as _, Settings, Trainer, run},
-    transformer::sequences,
+    transformer::needs,
 };
 use cpu_gpu::gpu::{Gpu, open};
 use lab::{
@@ -228,7 +228,7 @@ fn check(job: &Job) -> Result<()> {
     }
     job.config.check()?;
     job.settings.check()?;
-    let Settings { batch, length, accumulate: pieces, .. } = job.settings;
+    let Settings { batch, length, .. } = job.settings;
     on_cores(job, &job.settings)?;
     if length < 2 {
         return Err(Error::Config(format!(
@@ -249,9 +249,13 @@ fn check(job: &Job) -> Result<()> {
         Amount::Tokens(0) => Err(Error::Config("no tokens; a run takes 1 or more".to_owned())),
         _ => {
             // A device is asked for its own memory; beside it the parameters lie here, once for each replica.
-            let most = if job.device.is_none() { sequences(length) } else { 0 };
-            let each = (batch / pieces).div_ceil(job.replicas).min(most);
-            let bytes = Bytes::of(&job.config, each, length).all() * job.replicas as u64;
+            let batch = if job.device.is_none() { batch.div_ceil(job.replicas) } else { 0 };
+            let part = Settings { batch, ..job.settings };
+            // The parameters, their gradient and its two means; who has no room for these makes no plan of the rest.
+            let least = 16 * Parameters::of(&job.config).all();
+            let all = || needs(&job.config, &part, job.threads).total();
+            let each = if limits::is_there(least) { all() } else { least };
+            let bytes = each.saturating_mul(job.replicas as u64);
             if limits::is_there(bytes) {
                 return Ok(());
             }

@@ -4,6 +4,7 @@ use backprop::check::{differences_by, error};
 use engine::{
     program::{Entry, ledger},
     state::WORDS,
+    step::Step,
     tensor::Place,
 };
 use lab::random::SplitMix64;
@@ -13,7 +14,7 @@ use language_model::{
     product::Numbers,
     reference,
     train::{Settings, Trainer, batches},
-    transformer::{Transformer, bytes},
+    transformer::{Transformer, bytes, needs},
 };
 
 /// A small model whose parameters are far from their quiet beginnings.
@@ -241,6 +242,7 @@ fn the_ledger_of_a_step_is_what_its_page_counts() {
 }
 
 /// A batch goes through the model piece by piece: its length costs no memory. In segments a piece needs less, and no bit changes.
+/// What is asked for before the first step is what the buffers then have.
 #[test]
 fn memory_is_that_of_a_piece_or_of_a_segment() {
     let config = Config::tiny();
@@ -250,9 +252,13 @@ fn memory_is_that_of_a_piece_or_of_a_segment() {
         let settings = Settings { recompute, ..settings(&config, sequences) };
         let mut fast = Transformer::new(&model, &settings, 1).unwrap();
         let loss = fast.gradient(&tokens, &targets, tokens.len()).unwrap();
+        let Step { device, .. } = &fast.step;
+        let lasting: usize = Place::LASTING.map(|place| device.bytes(place)).iter().sum();
+        let found = bytes(&fast.step) + lasting;
+        assert_eq!(needs(&config, &settings, 1).total(), found as u64, "{settings:?}");
         (bytes(&fast.step), (loss, fast.step.to_file(Place::Gradient)))
     };
-    let ((piece, whole), (batch, _)) = (of(4, None), of(12, None));
+    let ((piece, whole), (batch, _)) = (of(4, None), of(13, None));
     for (segments, part) in [(3, 0.75), (5, 0.6), (99, 0.6)] {
         let (less, cut) = of(4, Some(segments));
         assert!(cut == whole, "{segments}");
