@@ -3,12 +3,13 @@
 #![allow(clippy::inline_always, reason = "the loops must be compiled for the CPU's vectors")]
 
 use super::{cache::Cache, panels::Matrix};
-use crate::{Config, Error, Layout, Result, error::count};
+use crate::{
+    Config, Error, Layout, Result,
+    error::count,
+    layers::{rms_norm, rotary::Rotary, swiglu},
+};
 use lab::vectors::{exp, wide};
 use matmul::{parallel::available, team::share};
-
-/// As in training.
-const EPSILON: f32 = 1e-5;
 
 /// Multiplications of attention that are worth a thread.
 const WORTH: usize = 1 << 16;
@@ -21,8 +22,7 @@ pub struct Decoder {
     embedding: Matrix,
     blocks: Vec<Block>,
     norm: Vec<f32>,
-    /// Cosine and sine of each position and pair, [context, head / 2].
-    turns: Vec<(f32, f32)>,
+    rotary: Rotary,
 }
 
 #[derive(Clone, Debug)]
@@ -77,18 +77,12 @@ impl Decoder {
             down: of(&block.down, hidden, width),
         });
         let rows = &parameters[layout.embedding.clone()];
-        let half = config.head() / 2;
-        let turn = |at: usize| {
-            let (position, pair) = ((at / half) as f64, (at % half) as f64);
-            let angle = position * 10_000_f64.powf(-pair / half as f64);
-            (angle.cos() as f32, angle.sin() as f32)
-        };
         Ok(Self {
             config: *config,
             blocks: blocks.collect(),
             embedding: matrix(width, vocabulary, &|i, token| rows[token * width + i]),
             norm: vector(&layout.norm),
-            turns: (0..context * half).map(turn).collect(),
+            rotary: Rotary::new(context, config.head()),
         })
     }
 
@@ -149,7 +143,7 @@ impl Decoder {
         let rows = x.len() / self.config.width;
         let mut normed = vec![0.0; x.len()];
         let mut scores = vec![0.0; rows * self.config.vocabulary];
-        rms_norm(&mut normed, x, &self.norm);
+        rms_norm::forward(&mut normed, x, &self.norm);
         self.embedding.product(&mut scores, &normed);
         scores
     }
@@ -188,15 +182,15 @@ impl Decoder {
         }
         // ANCHOR: pass
         for (layer, block) in self.blocks.iter().enumerate() {
-            rms_norm(&mut normed, &x, &block.norm1);
+            rms_norm::forward(&mut normed, &x, &block.norm1);
             block.qkv.product(&mut qkv, &normed);
             self.remember(spans, layer, &mut qkv);
             self.attention(spans, layer, &mut normed, &qkv);
             block.out.product(&mut sum, &normed);
             add(&mut x, &sum);
-            rms_norm(&mut normed, &x, &block.norm2);
+            rms_norm::forward(&mut normed, &x, &block.norm2);
             block.gate_up.product(&mut gate_up, &normed);
-            swiglu(&mut inner, &gate_up, hidden);
+            swiglu::forward(&mut inner, &gate_up, hidden);
             block.down.product(&mut sum, &inner);
             add(&mut x, &sum);
         }
@@ -209,13 +203,12 @@ impl Decoder {
 
     /// Turns queries and keys by their positions, and stores keys and values.
     fn remember(&self, spans: &mut [Span], layer: usize, qkv: &mut [f32]) {
-        let (width, size) = (self.config.width, self.config.head());
+        let width = self.config.width;
         let mut rows = qkv.chunks_exact_mut(3 * width);
         for Span { cache, tokens } in spans {
             let first = cache.len();
             for (at, row) in rows.by_ref().take(tokens.len()).enumerate() {
-                let turns = &self.turns[(first + at) * (size / 2)..][..size / 2];
-                row[..2 * width].chunks_exact_mut(size).for_each(|head| turn(head, turns));
+                self.rotary.forward(&mut row[..2 * width], first + at);
                 let (key, value) = row[width..].split_at(width);
                 cache.write(layer, first + at, key, value);
             }
@@ -279,41 +272,8 @@ impl Decoder {
     }
 }
 
-/// Rotates the pairs (i, i + head / 2) of one head (Su and others 2021, section 3.2).
-fn turn(head: &mut [f32], turns: &[(f32, f32)]) {
-    let (low, high) = head.split_at_mut(turns.len());
-    for ((a, b), (cos, sin)) in low.iter_mut().zip(high).zip(turns) {
-        (*a, *b) = (*a * cos - *b * sin, *a * sin + *b * cos);
-    }
-}
-
-/// Each row over the root of its mean square, times the scales (Zhang and Sennrich 2019).
-fn rms_norm(to: &mut [f32], x: &[f32], scales: &[f32]) {
-    let width = scales.len();
-    for (to, x) in to.chunks_exact_mut(width).zip(x.chunks_exact(width)) {
-        to.iter_mut().zip(x).for_each(|(to, x)| *to = x * x);
-        let square = fold(to, 0.0, |a, b| a + b) / width as f32;
-        let factor = 1.0 / (square + EPSILON).sqrt();
-        for ((to, x), scale) in to.iter_mut().zip(x).zip(scales) {
-            *to = x * factor * scale;
-        }
-    }
-}
-
 fn add(x: &mut [f32], more: &[f32]) {
     wide!(|| x.iter_mut().zip(more).for_each(|(x, more)| *x += more));
-}
-
-/// silu(gate) · up, for rows of gate and up side by side (Shazeer 2020).
-fn swiglu(to: &mut [f32], gate_up: &[f32], hidden: usize) {
-    for (to, gate_up) in to.chunks_exact_mut(hidden).zip(gate_up.chunks_exact(2 * hidden)) {
-        let (gate, up) = gate_up.split_at(hidden);
-        wide!(|| {
-            for ((to, gate), up) in to.iter_mut().zip(gate).zip(up) {
-                *to = gate / (1.0 + exp(-gate)) * up;
-            }
-        });
-    }
 }
 
 /// All values folded by `op`, whose order may be any: sixteen results side by side, and these one after the other.
