@@ -3,6 +3,7 @@
 
 use crate::{
     Config, Error, Model, Result,
+    count::Parameters,
     error::count,
     layers::{
         attention::{CausalAttention, Shape},
@@ -25,6 +26,7 @@ use engine::{
     tensor::{Place, Tensor},
     words::{whole_mut, words},
 };
+use lab::limits;
 use matmul::parallel::available;
 use multi_gpu::{
     Rank, part_of,
@@ -62,8 +64,13 @@ pub(crate) fn passes(settings: &Settings, most: usize) -> Vec<Pass> {
     passes
 }
 
-/// What a run's step takes of memory on so many threads (0 for all).
+/// What a run's step takes of memory on so many threads (0 for all). Who has no room for four numbers of each parameter makes
+/// no plan of the rest.
 pub fn needs(config: &Config, settings: &Settings, threads: usize) -> Needs {
+    let parameters = 16 * Parameters::of(config).all();
+    if !limits::is_there(parameters) {
+        return Needs { parameters, ..Needs::default() };
+    }
     let Settings { batch, accumulate, length, .. } = *settings;
     let most = (batch / accumulate).min(sequences(length)) * length;
     let passes = passes(settings, most);

@@ -79,9 +79,9 @@ impl Log {
 
 /// What a checkpoint says before its numbers.
 #[derive(Serialize, Deserialize)]
-struct Header<L> {
+pub(super) struct Header<L> {
     config: Config,
-    settings: Settings,
+    pub(super) settings: Settings,
     step: u64,
     #[serde(flatten)]
     log: L,
@@ -89,7 +89,7 @@ struct Header<L> {
 
 /// A run that was read.
 pub struct Checkpoint {
-    header: Header<Log>,
+    pub(super) header: Header<Log>,
     values: Vec<f32>,
 }
 
@@ -132,20 +132,12 @@ impl Checkpoint {
         Tokenizer::new(self.header.log.merges.clone())
     }
 
-    /// The run that goes on, on the text that it began with, on so many threads (0 for all), and what it has written down. Its
-    /// segments, which change no bit, may be others from here on.
+    /// The run that goes on, on the text that it began with, on so many threads (0 for all), and what it has written down.
     ///
     /// # Errors
     /// [`lab::Error::Damaged`] if it belongs to another text.
-    pub fn resume(
-        self,
-        folder: &Path,
-        text: &Text,
-        threads: usize,
-        recompute: Option<usize>,
-    ) -> Result<(Trainer, Log)> {
-        let Header { config, mut settings, step, mut log } = self.header;
-        settings.recompute = recompute.or(settings.recompute);
+    pub fn resume(self, folder: &Path, text: &Text, threads: usize) -> Result<(Trainer, Log)> {
+        let Header { config, settings, step, mut log } = self.header;
         if let Some(difference) = log.journal.identity.difference(&text.identity()) {
             let way = match (&log.note, &text.note) {
                 _ if log.folder.is_some() => "put the folder's files back as they were".to_owned(),
@@ -169,9 +161,8 @@ impl Checkpoint {
         log.folder.clone_from(&text.folder); // it may have moved
         let layout = Layout::new(&config);
         let mut parts = self.values.chunks_exact(layout.len.max(1)).map(<[f32]>::to_vec);
-        let mut next = || parts.next().unwrap_or_default();
-        let parameters = next();
-        let moments = Moments { m: next(), v: next() };
+        let [parameters, m, v] = [(); 3].map(|()| parts.next().unwrap_or_default());
+        let moments = Moments { m, v };
         let model = Model { config, layout, parameters, tokenizer: text.tokenizer.digest() };
         let parameters = model.parameters.clone();
         let mut trainer = Trainer::new(model, settings, &text.training, threads)?;

@@ -2,7 +2,6 @@
 
 use crate::{
     Config, Error, Model, Result,
-    count::Parameters,
     devices::replicas::{Replicas, can_share},
     gpu,
     product::Numbers,
@@ -131,9 +130,10 @@ pub fn train_on(
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<Outcome> {
     let (mut trainer, log) = match saved {
-        Some(saved) => {
-            let recompute = job.settings.recompute;
-            let (trainer, log) = saved.resume(held.path(), text, job.threads, recompute)?;
+        Some(mut saved) => {
+            let recompute = &mut saved.header.settings.recompute;
+            *recompute = job.settings.recompute.or(*recompute); // no bit changes
+            let (trainer, log) = saved.resume(held.path(), text, job.threads)?;
             (trainer, Some(log))
         }
         None => (begin(job, gpu, text, shown, stop)?, None),
@@ -251,11 +251,7 @@ fn check(job: &Job) -> Result<()> {
             // A device is asked for its own memory; beside it the parameters lie here, once for each replica.
             let batch = if job.device.is_none() { batch.div_ceil(job.replicas) } else { 0 };
             let part = Settings { batch, ..job.settings };
-            // The parameters, their gradient and its two means; who has no room for these makes no plan of the rest.
-            let least = 16 * Parameters::of(&job.config).all();
-            let all = || needs(&job.config, &part, job.threads).total();
-            let each = if limits::is_there(least) { all() } else { least };
-            let bytes = each.saturating_mul(job.replicas as u64);
+            let bytes = needs(&job.config, &part, job.threads).total() * job.replicas as u64;
             if limits::is_there(bytes) {
                 return Ok(());
             }

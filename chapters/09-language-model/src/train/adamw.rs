@@ -6,7 +6,7 @@
 #![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
 
 use crate::{Config, Layout};
-use backprop::adam::Adam;
+use backprop::adam::{self, Adam};
 use engine::{
     params::{Named, Params},
     rule::{Kernel, Rule, Update},
@@ -36,25 +36,7 @@ impl Default for AdamW {
 }
 
 /// The running means of all parameters' gradients.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Moments {
-    /// Of the gradients.
-    pub m: Vec<f32>,
-    /// Of their squares.
-    pub v: Vec<f32>,
-}
-
-impl Moments {
-    /// Nothing is known yet.
-    pub fn zeros(len: usize) -> Self {
-        Self { m: vec![0.0; len], v: vec![0.0; len] }
-    }
-
-    /// Both, to be written.
-    pub fn slices(&mut self) -> [&mut [f32]; 2] {
-        [&mut self.m, &mut self.v]
-    }
-}
+pub type Moments = adam::Moments<f32>;
 
 /// Where the tensors of a model, or of a part of it, lie in the engine's buffer, and whether each shrinks.
 pub fn tensors(params: &Params, config: &Config) -> Vec<(Range<usize>, bool)> {
@@ -120,7 +102,7 @@ pub fn update(
     rule: &AdamW,
     step: (u64, f64, f32),
     p: &mut [f32],
-    [m, v]: [&mut [f32]; 2],
+    (m, v): (&mut [f32], &mut [f32]),
     g: &[f32],
     tensors: &[(Range<usize>, bool)],
 ) {
@@ -151,7 +133,7 @@ impl AdamW {
         let code = move |Update { step, rate, clip, first, p, means, g }: Update| {
             let step = (step as u64, f64::from(rate), clip);
             let own = inside(&tensors, &(first..first + p.len()));
-            update(&self, step, p, means, g, &own);
+            update(&self, step, p, means.into(), g, &own);
         };
         let means = Adam { beta1, beta2, eps, ..Adam::default() };
         Rule::new(code, Some((Kernel::AdamW, decay as f32))).with(means, spared)

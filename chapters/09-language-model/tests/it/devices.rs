@@ -90,13 +90,9 @@ fn every_setting_of_the_engine_is_equal_to_one_device() {
     let ways = ways.into_iter().chain(Level::ALL.map(Strategy::Zero));
     let (one, settings, stream) = (alone(ODD, 5), settings(&ODD, 5), stream(&ODD));
     for way in ways {
-        let (mut ranks, mut stages) = (3, 1);
-        if let Strategy::Hybrid(grid, _) = way {
-            (ranks, stages) = (grid.ranks(), grid.stages);
-        }
-        // Whole models in segments, too.
-        let recompute = (stages == 1).then_some(2);
-        let settings = Settings { recompute, ..settings };
+        let ranks = if let Strategy::Hybrid(grid, _) = way { grid.ranks() } else { 3 };
+        // Whole models in segments.
+        let settings = Settings { recompute: (ranks == 3).then_some(2), ..settings };
         let split = way.settings(ranks);
         let run = |split| how::run(split, &model(ODD), settings, &stream, STEPS);
         equal(&way.name(), &run(split).unwrap(), &one);

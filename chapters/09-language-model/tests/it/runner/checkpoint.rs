@@ -44,10 +44,8 @@ fn goes_on(numbers: Numbers) {
     run(&mut whole, stream, &mut Silent).unwrap();
     let saved = Checkpoint::load(folder.path()).unwrap();
     assert_eq!(saved.tokenizer().unwrap().merges(), text.tokenizer.merges());
-    // In segments from here on: no bit changes.
-    let (mut resumed, known) = saved.resume(folder.path(), &text, 2, Some(2)).unwrap();
-    let settings = Settings { recompute: Some(2), ..whole.settings };
-    assert_eq!((resumed.step, resumed.settings, known), (5, settings, log));
+    let (mut resumed, known) = saved.resume(folder.path(), &text, 2).unwrap();
+    assert_eq!((resumed.step, resumed.settings, known), (5, whole.settings, log));
     run(&mut resumed, stream, &mut Silent).unwrap();
     assert_eq!(resumed.model(), whole.model());
     assert_eq!(resumed.moments(), whole.moments());
@@ -63,7 +61,7 @@ fn another_text_is_refused_with_what_differs_and_the_way() {
     let said = |then: &Option<String>, text: &Text| {
         save(folder, &trainer, &Log { note: then.clone(), ..log.clone() }).unwrap();
         let saved = Checkpoint::load(folder).unwrap();
-        saved.resume(folder, text, 1, None).err().unwrap().to_string()
+        saved.resume(folder, text, 1).err().unwrap().to_string()
     };
     let learned = Text { training: text.training[1..].to_vec(), ..text.clone() };
     let tested = Text { validation: text.validation[1..].to_vec(), ..text.clone() };

@@ -144,7 +144,8 @@ fn a_run_that_was_stopped_ends_with_the_same_bits() {
     assert_eq!(train(&parts, false, &mut stops_at(11)).unwrap().flow, Flow::Stopped);
     let taken = refused(&parts);
     assert!(taken.contains("--resume"), "{taken}");
-    let resumed = Job { resume: true, ..parts };
+    let settings = Settings { recompute: Some(2), ..parts.settings }; // in segments from here on
+    let resumed = Job { resume: true, settings, ..parts };
     let again = done(&resumed);
     assert_eq!((again.flow, again.step), (Flow::Finished, 30));
     let end = |outcome: &Outcome| outcome.points.last().map(|p| (p.step, p.validation));
