@@ -177,7 +177,9 @@ impl Cpu {
             let rows = rows.expect("a tensor has the words of its shape");
             if m.transposed { rows.t() } else { rows }
         };
-        let bias = epilogue.bias.map(|bias| bases.whole(bias));
+        // `ReLU` alone comes behind a bias of zeros.
+        let zeros = vec![0.0; if epilogue.relu { c.cols } else { 0 }];
+        let bias = epilogue.bias.map(|bias| bases.whole(bias)).or(epilogue.relu.then_some(&zeros));
         let fused = match (bias.filter(|_| self.ways.fused), epilogue.relu) {
             (Some(bias), true) => Epilogue::BiasRelu(bias),
             (Some(bias), false) => Epilogue::Bias(bias),

@@ -152,7 +152,7 @@ pub struct Product {
 pub struct Epilogue {
     /// A row that is added to each of C's.
     pub bias: Option<Tensor>,
-    /// The larger of each number and zero; on the CPU with a bias only.
+    /// The larger of each number and zero.
     pub relu: bool,
     /// Then some are left out.
     pub dropout: Option<Dropout>,
