@@ -1,3 +1,4 @@
+use backprop::{check::wide, mlp::Mlp, softmax::loss_and_gradient};
 use cpu_gpu::gpu::testing;
 use dfdx::prelude::*;
 use engine_gpu::Gpu;
@@ -104,9 +105,24 @@ fn the_other_models_train_alike_for_twenty_steps() {
     }
 }
 
+/// The gradient of a step on dense layers of these sizes, and chapter 3's of its weights and batch: by hand, in f64.
+fn by_hand(step: &mut Step, sizes: &[usize], batch: usize) -> [Vec<f64>; 2] {
+    let (images, labels) = step.batch(batch);
+    let labels: Vec<u8> = labels.iter().map(|label| *label as u8).collect();
+    let (images, mut net) = (wide(images), Mlp::zeros(sizes).unwrap());
+    let all = |of: fn(Tensor) -> Tensor| {
+        let tensors = step.model.params.tensors.iter();
+        tensors.flat_map(|named| wide(step.device.slice(of(named.tensor)))).collect::<Vec<_>>()
+    };
+    net.set_parameters(&all(|tensor| tensor)).unwrap();
+    let pass = net.forward(&images, None).unwrap();
+    let (_, dscores) = loss_and_gradient(&pass.scores, &labels, 10).unwrap();
+    [all(Tensor::gradient), net.backward(&pass, &dscores, false).unwrap().flat()]
+}
+
 /// From the weights that dfdx has at each of a hundred steps.
 #[test]
-fn gradients_are_those_of_dfdx() {
+fn gradients_are_those_of_dfdx_and_of_dense_layers_those_by_hand() {
     const BATCH: usize = 20;
     let data = data::drawn(100, 10, 4);
     let set = Resident::new(&Cpu::default(), &data.train).unwrap();
@@ -135,10 +151,18 @@ fn gradients_are_those_of_dfdx() {
                     wanted.extend_from_slice(own);
                 }
             }
-            let error = backprop::check::error_f32(&step.to_file(Place::Gradient), &wanted);
-            // A sum so near to zero that rounding decides whether a ReLU passes it on makes another gradient.
-            assert!(error < 1e-2, "{model}, step {at}: {error}");
-            apart += usize::from(error >= 1e-5);
+            let mut errors =
+                vec![backprop::check::error_f32(&step.to_file(Place::Gradient), &wanted)];
+            let sizes: &[usize] = if model == Model::Mlp { &[784, 128, 10] } else { &[784, 10] };
+            if [Model::Linear, Model::Mlp].contains(&model) {
+                let [found, wanted] = by_hand(&mut step, sizes, BATCH);
+                errors.push(backprop::check::error(&found, &wanted));
+            }
+            for error in errors {
+                // A sum so near to zero that rounding decides whether a ReLU passes it on makes another gradient.
+                assert!(error < 1e-2, "{model}, step {at}: {error}");
+                apart += usize::from(error >= 1e-5);
+            }
             plain.update(settings.lr).unwrap();
         }
         assert!(apart <= if model == Model::Resnet { 20 } else { 0 }, "{model}: {apart} steps");
