@@ -68,9 +68,9 @@ pub fn cnn(seed: u64, dropout: f64) -> Model {
     Model::new(seed, 784, |p| {
         vec![
             Box::new(Conv::new(p, "conv1", [28, 28, 1], 16, [5, 2])),
-            Box::new(ReluPool::new("pool1", 28, 16)),
+            Box::new(ReluPool::new("pool1", [28, 28, 16])),
             Box::new(Conv::new(p, "conv2", [14, 14, 16], 32, [5, 0])),
-            Box::new(ReluPool::new("pool2", 10, 32)),
+            Box::new(ReluPool::new("pool2", [10, 10, 32])),
             Box::new(Dense::new(p, "dense.0", 800, 128).relu_dropout(dropout)),
             Box::new(Dense::new(p, "dense.3", 128, 10)),
         ]
@@ -84,9 +84,9 @@ pub fn resnet(seed: u64) -> Model {
         vec![
             Box::new(Conv::bare(p, "stem", [28, 28, 1], 24, 3)),
             Box::new(BatchNorm::new(p, "stem.norm", 24)),
-            Box::new(ReluPool::new("stem.pool", 28, 24)),
+            Box::new(ReluPool::new("stem.pool", [28, 28, 24])),
             block(p, "wide", 14, 24),
-            Box::new(ReluPool::new("wide.pool", 14, 24)),
+            Box::new(ReluPool::new("wide.pool", [14, 14, 24])),
             Box::new(Conv::bare(p, "grow", [7, 7, 24], 48, 1)),
             Box::new(BatchNorm::new(p, "grow.norm", 48).relu()),
             block(p, "deep", 7, 48),

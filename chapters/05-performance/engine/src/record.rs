@@ -174,6 +174,34 @@ impl Recorder {
         adds
     }
 
+    /// What an operation on rows is given: rows of so many numbers, or as many of each image in all, as one row.
+    ///
+    /// # Panics
+    /// As [`Recorder::images_of`].
+    #[must_use]
+    pub fn rows_of(&self, x: Tensor, cols: usize) -> Tensor {
+        let images = self.pass.rows;
+        let all = x.cols != cols && x.words() == images * cols;
+        self.images_of(x, [if all { 1 } else { x.rows / images }, cols])
+    }
+
+    /// What an operation on images is given: so many rows of so many numbers of each. Only one row is cut into several, or
+    /// several are joined to one.
+    ///
+    /// # Panics
+    /// If it is something else: a sentence that begins with the operation's name.
+    #[must_use]
+    pub fn images_of(&self, x: Tensor, [rows, cols]: [usize; 2]) -> Tensor {
+        let (op, images, own) = (&self.op, self.pass.rows, x.rows / self.pass.rows);
+        let (given, all) = (x.cols, own * x.cols);
+        assert!(
+            all == rows * cols && (rows == 1 || own == 1 || own == rows),
+            "{op}: it takes {rows}×{cols} numbers of each image and is given {own}×{given}, {all} in all; \
+             make it for these, or change the operation before it"
+        );
+        x.shaped(images * rows, cols)
+    }
+
     /// C = A·B with what follows.
     ///
     /// # Panics

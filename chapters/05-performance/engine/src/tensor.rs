@@ -90,7 +90,7 @@ impl Tensor {
     /// If these are not so many.
     #[must_use]
     pub fn shaped(self, rows: usize, cols: usize) -> Self {
-        assert_eq!(rows * cols, self.words(), "{self:?} is not {rows}×{cols}");
+        assert_eq!(rows * cols, self.words(), "the words of {rows}×{cols} numbers");
         Self { rows, cols, ..self }
     }
 

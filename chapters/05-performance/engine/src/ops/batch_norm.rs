@@ -62,7 +62,8 @@ impl Op for BatchNorm {
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
         let Self { scale, bias, running, relu, .. } = *self;
-        let (units, y) = (cx.pass.rows, cx.like(x));
+        let (units, x) = (cx.pass.rows, cx.rows_of(x, scale.cols));
+        let y = cx.like(x);
         let each = move |entry| {
             let launch = Launch::each(BATCH_NORM, entry, x.words());
             launch.with(&[scale.cols, usize::from(relu)])
@@ -79,7 +80,7 @@ impl Op for BatchNorm {
             let [down, along] = sums_backward(cx, [dy, y, x, moments], relu);
             cx.sum(bias.gradient(), down);
             cx.sum(scale.gradient(), along);
-            let (dx, means) = (cx.like(x), means(cx, [down, along], x.words() / scale.cols));
+            let (dx, means) = (cx.like(x), means(cx, [down, along], x.rows));
             let [dy, y, images] = [dy, y, x].map(Tensor::by_rows);
             let [moments, scale, means] = [moments, scale, means].map(Tensor::whole);
             let reads = [dy, y, images, moments, scale, means];
@@ -173,9 +174,8 @@ fn means(cx: &mut Recorder, sums: [Tensor; 2], pixels: usize) -> Tensor {
 /// Mean and one over the deviation of each channel; the running ones move towards those of the batch.
 fn of_batch(cx: &mut Recorder, x: Tensor, running: [Tensor; 2]) -> Tensor {
     let (units, channels) = (cx.pass.rows, running[0].cols);
-    let pixels = x.words() / units / channels;
-    let rows = x.shaped(x.words() / channels, channels);
-    let down = cx.down(BATCH_NORM, "moments_of_parts", rows);
+    let pixels = x.rows / units;
+    let down = cx.down(BATCH_NORM, "moments_of_parts", x);
     let each = cx.block() * pixels;
     // A mean for each block, and the sum of the squares around it.
     let parts = cx.parts(2 * channels);
@@ -253,8 +253,7 @@ fn block_moments(x: &[f32], parts: &mut [f32]) {
 fn sums_backward(cx: &mut Recorder, [dy, y, x, moments]: [Tensor; 4], relu: bool) -> [Tensor; 2] {
     let (units, channels) = (cx.pass.rows, moments.cols);
     let [down, along] = [(); 2].map(|()| cx.parts(channels));
-    let rows = x.shaped(x.words() / channels, channels);
-    let launch = cx.down(BATCH_NORM, "sums_backward", rows).with(&[usize::from(relu)]);
+    let launch = cx.down(BATCH_NORM, "sums_backward", x).with(&[usize::from(relu)]);
     let reads = [dy.by_rows(), y.by_rows(), x.by_rows(), moments.whole()];
     let writes = [down.part(), along.part()];
     cx.rows("norm sums", units, reads, writes, move |_, [dy, y, x, moments], [down, along]| {

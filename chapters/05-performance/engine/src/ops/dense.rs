@@ -79,7 +79,7 @@ impl Op for Dense {
         let Self { weight: w, bias: b, relu, .. } = *self;
         let dropout = self.dropout.filter(|_| cx.pass.training);
         let scale = dropout.map_or(1.0, |dropout| dropout.scale);
-        let x = x.shaped(x.words() / w.rows, w.rows);
+        let x = cx.rows_of(x, w.rows);
         if self.near && cx.form.cached && dropout.is_none() {
             return self.record_near(cx, x);
         }

@@ -64,6 +64,7 @@ impl Op for Gru {
             launch.with(&[rows, moments]).compiled(&macros)
         };
         let (own, b) = (self.recurrent.weight, self.recurrent.bias);
+        let x = cx.images_of(x, [moments, self.input.weight.rows]);
         let (seen, input) = self.input.record(cx, x);
         let w = cx.ahead(|cx| cx.rounded(own, false));
         // The state before each moment, and the last one.

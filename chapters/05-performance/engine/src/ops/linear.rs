@@ -35,7 +35,7 @@ impl Op for Linear {
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
         let (Matrix { tensor: w, transposed, .. }, (inputs, outputs)) =
             (self.weight, self.weight.shape());
-        let x = x.shaped(x.words() / inputs, inputs);
+        let x = cx.rows_of(x, inputs);
         let (y, read, own) = (cx.tensor(x.rows, outputs), cx.operand(x), cx.operand(w));
         let seen = move |transposed| if transposed { own.t() } else { own.into() };
         cx.product(y, read, seen(transposed), Epilogue::default());

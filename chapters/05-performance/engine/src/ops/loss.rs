@@ -17,7 +17,8 @@ const LOSS: &str =
 /// The gradient of the batch's mean loss, and a row of two sums for each block: of the losses, and of the right answers.
 /// `labels` has a word a row.
 pub fn record(cx: &mut Recorder, scores: Tensor, labels: Tensor) -> [Tensor; 2] {
-    let (rows, cols) = (scores.rows, scores.cols);
+    let (rows, cols) = (labels.rows, scores.cols);
+    let scores = cx.images_of(scores, [1, cols]);
     let (gradient, parts) = (cx.like(scores), cx.parts(2));
     let each = cx.block();
     let launch = Launch::new(LOSS, "loss", [parts.rows, 1], [32, 8]);
@@ -29,6 +30,10 @@ pub fn record(cx: &mut Recorder, scores: Tensor, labels: Tensor) -> [Tensor; 2] 
         let rows = scores.chunks_exact(cols).zip(gradient.chunks_exact_mut(cols));
         for ((scores, gradient), label) in rows.zip(whole(labels)) {
             let label = *label as usize;
+            assert!(
+                label < cols,
+                "loss: label {label} is beyond {cols} scores; make a score for each"
+            );
             // ANCHOR: row
             gradient.copy_from_slice(scores);
             gradient[label] = f32::NEG_INFINITY; // its power is added last

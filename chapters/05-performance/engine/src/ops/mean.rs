@@ -17,8 +17,8 @@ impl Op for Mean {
     }
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
-        let (rows, width, share) =
-            (cx.pass.rows, x.words() / cx.pass.rows / self.0, 1.0 / self.0 as f32);
+        let (rows, width, share) = (cx.pass.rows, x.cols, 1.0 / self.0 as f32);
+        let x = cx.images_of(x, [self.0, width]);
         let (y, all) = (cx.tensor(rows, width), self.0 * width);
         cx.rows("mean", rows, [x.by_rows()], [y.by_rows()], move |_, [x], [y]| {
             lab::wide!(|| for (y, x) in y.chunks_exact_mut(width).zip(x.chunks_exact(all)) {

@@ -23,11 +23,12 @@ impl Op for Patches {
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
         let own = *self;
-        let (pixels, of_patch) = (own.image * own.image, own.patch * own.patch);
-        let y = own.moved(cx, x.shaped(x.words() / of_patch, of_patch), false);
+        let Self { image, patch } = own;
+        assert!(image.is_multiple_of(patch), "patches: {patch} of {image} pixels; take a divisor");
+        let x = cx.images_of(x, [1, image * image]);
+        let y = own.moved(cx, x.shaped(x.words() / patch / patch, patch * patch), false);
         let backward = move |cx: &mut Recorder, dy: Tensor| {
-            let dy = dy.shaped(dy.words() / pixels, pixels);
-            (!x.constant).then(|| own.moved(cx, dy, true))
+            (!x.constant).then(|| own.moved(cx, dy.shaped(x.rows, x.cols), true))
         };
         (Tensor { constant: x.constant, ..y }, Box::new(backward))
     }

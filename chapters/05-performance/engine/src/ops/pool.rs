@@ -21,16 +21,17 @@ const LANES: usize = 8;
 /// `ReLU`, then the largest of each four pixels.
 pub struct ReluPool {
     name: String,
-    /// Pixels of a line of its input, and channels.
-    width: usize,
-    channels: usize,
+    /// Height, width and channels of its input.
+    image: [usize; 3],
 }
 
 impl ReluPool {
-    /// For images of any even height.
-    pub fn new(name: &str, width: usize, channels: usize) -> Self {
-        assert!(width.is_multiple_of(2) && channels.is_multiple_of(LANES), "{width}, {channels}");
-        Self { name: name.to_owned(), width, channels }
+    /// For images of (height, width, channels).
+    pub fn new(name: &str, image: [usize; 3]) -> Self {
+        let [h, w, c] = image;
+        let fits = h.is_multiple_of(2) && w.is_multiple_of(2) && c.is_multiple_of(LANES);
+        assert!(fits, "{name}: {h}×{w}×{c} numbers; take even sides, and channels in whole eights");
+        Self { name: name.to_owned(), image }
     }
 }
 
@@ -40,10 +41,9 @@ impl Op for ReluPool {
     }
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
-        let (line, c) = (self.width * self.channels, self.channels);
-        let (units, len) = (x.rows, x.cols / 4);
-        assert!(x.cols.is_multiple_of(2 * line), "{}: an odd number of lines", self.name);
-        let (y, which) = (cx.tensor(units, len), cx.tensor(units, len / 4));
+        let [h, w, c] = self.image;
+        let (units, line, x) = (cx.pass.rows, w * c, cx.images_of(x, [h * w, c]));
+        let (y, which) = (cx.tensor(x.rows / 4, c), cx.tensor(units, h * line / 16));
         let writes = [y.by_rows(), which.by_rows()];
         cx.rows("pool", units, [x.by_rows()], writes, move |_, [x], [y, which]| {
             let which = bytes_mut(which);

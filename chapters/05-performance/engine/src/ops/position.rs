@@ -24,7 +24,11 @@ impl Op for Position {
     }
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
-        let (own, units, y) = (self.0, cx.pass.rows, cx.like(x));
+        let (own, units) = (self.0, cx.pass.rows);
+        // One row is added to all of an image's.
+        let rows = if own.rows == 1 { x.rows / units } else { own.rows };
+        let x = cx.images_of(x, [rows, own.cols]);
+        let y = cx.like(x);
         cx.rows("add", units, [x.by_rows(), own.whole()], [y.by_rows()], |_, [x, own], [y]| {
             lab::wide!(|| {
                 for (y, x) in y.chunks_exact_mut(own.len()).zip(x.chunks_exact(own.len())) {

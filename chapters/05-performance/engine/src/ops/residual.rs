@@ -17,6 +17,7 @@ impl Op for Residual {
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
         let (inner, backward) = chain(&self.0, cx, x);
+        let inner = cx.images_of(inner, [x.rows / cx.pass.rows, x.cols]);
         let y = add(cx, x, inner);
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let inner = backward(cx, dy)?;

@@ -4,7 +4,7 @@ use crate::definition::moments;
 use engine::{
     cpu::Ways,
     model::Model,
-    ops::{batch_norm::BatchNorm, dense::Dense},
+    ops::{batch_norm::BatchNorm, dense::Dense, position::Position},
     program::Numbers,
     rule::adam,
     step::Step,
@@ -17,7 +17,10 @@ const PIXELS: usize = 9;
 /// A normalisation of `rows` images whose numbers lie around `far`, and a dense layer behind it.
 fn step(rows: usize, far: f32) -> (Step, Vec<Vec<f64>>) {
     let model = Model::new(3, PIXELS * CHANNELS, |p| {
+        let pixels = Position::new(p, "pixels", [PIXELS, CHANNELS]);
+        p.values.fill(0.0); // it makes rows of them, and adds nothing
         vec![
+            Box::new(pixels),
             Box::new(BatchNorm::new(p, "norm", CHANNELS)),
             Box::new(Dense::new(p, "dense", PIXELS * CHANNELS, 10)),
         ]

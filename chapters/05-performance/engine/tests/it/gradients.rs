@@ -134,9 +134,9 @@ fn convolutions_and_pools() {
     let net = model(64, |p| {
         vec![
             Box::new(Conv::new(p, "one", [8, 8, 1], 8, [5, 2])),
-            Box::new(ReluPool::new("pool", 8, 8)),
+            Box::new(ReluPool::new("pool", [8, 8, 8])),
             Box::new(Conv::new(p, "two", [4, 4, 8], 24, [3, 0])),
-            Box::new(ReluPool::new("pool", 2, 24)),
+            Box::new(ReluPool::new("pool", [2, 2, 24])),
             Box::new(Dense::new(p, "three", 24, 10)),
         ]
     });
@@ -215,7 +215,7 @@ fn batch_norms_and_means() {
             vec![
                 Box::new(Conv::bare(p, "stem", [8, 8, 1], 8, 3)),
                 Box::new(BatchNorm::new(p, "stem.norm", 8)),
-                Box::new(ReluPool::new("stem.pool", 8, 8)),
+                Box::new(ReluPool::new("stem.pool", [8, 8, 8])),
                 Box::new(Residual(vec![
                     Box::new(Conv::bare(p, "first", [4, 4, 8], 8, 3)),
                     Box::new(BatchNorm::new(p, "first.norm", 8).relu()),

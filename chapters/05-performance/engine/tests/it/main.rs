@@ -10,5 +10,6 @@ mod laws;
 mod panel;
 mod plan;
 mod ranks;
+mod shapes;
 mod steps;
 mod sums;

@@ -3,7 +3,7 @@
 use engine::{
     cpu::Ways,
     model::{self, Model},
-    ops::{dense::Dense, linear::Linear, relu::Relu},
+    ops::{dense::Dense, linear::Linear, patches::Patches, relu::Relu},
     program::Numbers,
     rule::adam,
     step::Step,
@@ -33,6 +33,7 @@ pub fn step_of(model: Model, threads: usize) -> Step {
 pub fn tokens() -> Model {
     Model::new(3, 784, |p| {
         vec![
+            Box::new(Patches { image: 28, patch: 7 }),
             Box::new(Dense::new(p, "small", 49, 32).relu_dropout(0.3)),
             Box::new(Dense::new(p, "scores", 512, 10)),
         ]

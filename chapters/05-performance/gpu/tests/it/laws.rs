@@ -203,7 +203,7 @@ const LEDGER: &str = "\
 linear: 6 launches, 369 KiB
 mlp: 11 launches, 1349 KiB
 cnn: 24 launches, 21380 KiB
-tokens: 10 launches, 1162 KiB
+tokens: 11 launches, 1456 KiB
 resnet: 71 launches, 115279 KiB
 rnn: 15 launches, 25350 KiB
 transformer: 91 launches, 40008 KiB
