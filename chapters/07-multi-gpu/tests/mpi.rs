@@ -42,10 +42,21 @@ fn inside() -> bool {
 
 #[test]
 fn mpis_collectives_and_ours_agree_between_2_and_4_processes() {
-    for processes in [1, 2, 4] {
-        let Some(output) = run("inner_collectives", processes) else { return };
-        assert!(output.status.success(), "{}", words(&output));
-        assert_eq!(words(&output).matches("1 passed").count(), processes, "{}", words(&output));
+    all_pass("inner_collectives", &[1, 2, 4]);
+}
+
+#[test]
+fn trainings_that_are_split_over_processes_are_one_devices() {
+    all_pass("inner_split", &[2, 4, 8]);
+}
+
+#[track_caller]
+fn all_pass(name: &str, sizes: &[usize]) {
+    for processes in sizes {
+        let Some(output) = run(name, *processes) else { return };
+        let words = words(&output);
+        assert!(output.status.success(), "{words}");
+        assert_eq!(words.matches("1 passed").count(), *processes, "{words}");
     }
 }
 
@@ -133,6 +144,14 @@ fn inner_collectives() {
     let mut comm = Mpi::start().unwrap();
     assert!(matches!(Mpi::start(), Err(Error::Config(_))), "it starts twice");
     laws::hold(&mut comm, 300_000).unwrap();
+}
+
+#[test]
+#[ignore = "runs under mpirun"]
+fn inner_split() {
+    if inside() {
+        laws::split(Mpi::start().unwrap()).unwrap();
+    }
 }
 
 #[test]

@@ -11,7 +11,8 @@ use crate::{
         step::Replica,
     },
     split::{
-        hybrid::{Grid, Settings as Split},
+        hybrid::{Grid, Settings as Split, Sums},
+        overlap::BUCKET,
         schedule::Schedule,
     },
     threads,
@@ -99,8 +100,8 @@ pub fn engine(link: &Link, dev: &Cpu, settings: &Settings, model: Model) -> Resu
 }
 
 // ANCHOR: engine
-/// Chapter 5's engine for a replica: whole networks, one sum behind the
-/// backward pass, and as many micro-batches as --accumulate asks for.
+/// Chapter 5's engine for a replica: whole networks, gradients that leave
+/// in buckets, and as many micro-batches as --accumulate asks for.
 #[allow(clippy::missing_errors_doc, reason = "those of `train_rank`")]
 pub fn engine_on<B: Trains>(
     device: impl FnOnce(Joint) -> B, // with a way to the others
@@ -114,6 +115,7 @@ pub fn engine_on<B: Trains>(
     let micros = images.div_ceil(settings.accumulate.unwrap_or(images));
     let order = Schedule::OneForwardOneBackward;
     let split = Split::of(Grid::replicas_of(ranks)).in_order(order, micros);
+    let split = split.with(Sums::Early(BUCKET));
     let (part, ranks) = link.join(&model, &split)?;
     Ok(Engine::split(device(ranks), dev, settings, model, Box::new(part)))
 }

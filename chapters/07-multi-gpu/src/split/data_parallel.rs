@@ -20,19 +20,19 @@ pub fn sum(cx: &mut Recorder, gradient: Tensor) {
 }
 // ANCHOR_END: sum
 
-/// What the losses of a rank begin with: zeros, and a third number where somebody wants to know whether its gradient is
-/// [`broken`].
-pub fn begin(cx: &mut Recorder, watched: bool) -> Tensor {
-    let begin = cx.tensor(1, 2 + usize::from(watched));
-    zero(cx, begin);
-    begin
+/// What the losses of a rank begin with where somebody wants to know whether its gradient is [`broken`]: two zeros, and a third one
+/// for that.
+pub fn watch(cx: &mut Recorder) -> Tensor {
+    zeros(cx, 3)
 }
 
-/// Looks for infinities and NaN in this rank's gradient, before a sum spreads them: one for yes, behind what its losses begin with.
-pub fn broken(cx: &mut Recorder, gradient: Tensor, begin: Tensor) {
-    let (reads, writes) = ([gradient.whole()], [begin.by_rows()]);
-    cx.rows("broken", 1, reads, writes, |_, [gradient], [begin]| {
-        begin[2] = f32::from(u8::from(!gradient.iter().all(|g| g.is_finite())));
+/// Looks for infinities and NaN in some of this rank's gradient, before a sum spreads them: a one in the [`watch`] for yes.
+pub fn broken(cx: &mut Recorder, gradient: Tensor, watch: Tensor) {
+    let (reads, writes) = ([gradient.whole()], [watch.by_rows()]);
+    cx.rows("broken", 1, reads, writes, |_, [gradient], [watch]| {
+        if !gradient.iter().all(|g| g.is_finite()) {
+            watch[2] = 1.0;
+        }
     })
     .launches(Launch::each(RANKS, "broken", gradient.words()));
 }
@@ -54,8 +54,9 @@ pub fn mean(cx: &mut Recorder, kept: Tensor, rows: usize) {
 }
 
 /// The mean loss of the whole batch, and the fraction of correct predictions, on every rank: from the `sums` of this rank's
-/// passes, none if another rank has them, behind what they [`begin`] with.
-pub fn loss(cx: &mut Recorder, sums: &[Tensor], begin: Tensor) -> Tensor {
+/// passes, none if another rank has them, and behind them what a [`watch`] has found.
+pub fn loss(cx: &mut Recorder, sums: &[Tensor], watch: Option<Tensor>) -> Tensor {
+    let begin = watch.unwrap_or_else(|| zeros(cx, 2));
     let state = state::tensor().whole();
     let mine = sums.iter().fold(begin, |before, sums| {
         let (sum, reads) = (cx.like(begin), [before.whole(), sums.whole(), state]);
@@ -71,6 +72,12 @@ pub fn loss(cx: &mut Recorder, sums: &[Tensor], begin: Tensor) -> Tensor {
     let all = cx.like(mine);
     cx.collective(What::Sum, ALL, Some(mine), Some(all));
     all
+}
+
+fn zeros(cx: &mut Recorder, words: usize) -> Tensor {
+    let zeros = cx.tensor(1, words);
+    zero(cx, zeros);
+    zeros
 }
 
 /// Sums begin with zeros.

@@ -37,7 +37,7 @@ use std::{
 pub enum Sums {
     /// All at once, behind the backward pass.
     AtEnd,
-    /// In buckets of so many bytes, each as soon as it is there.
+    /// In buckets of at least so many bytes, each but the last as soon as it is there.
     Early(usize),
     /// Each rank gets the sums of its part.
     Cut(Level),
@@ -110,8 +110,8 @@ impl Settings {
 
 /// What becomes of the gradients, for a network.
 enum Ends {
-    AtEnd(Tensor),
-    Early(Vec<Range<usize>>),
+    /// Ranges of the buffer: those that are summed early, and the last one.
+    Summed(Vec<Range<usize>>, Range<usize>),
     Cut(Shard),
 }
 
@@ -132,16 +132,6 @@ pub struct Part {
     own: Option<Vec<Tensor>>,
 }
 
-impl Part {
-    fn begin(&self, cx: &mut Recorder) -> Tensor {
-        let begin = data_parallel::begin(cx, self.watched);
-        if let (true, Ends::AtEnd(gradient)) = (self.watched, &self.ends) {
-            data_parallel::broken(cx, *gradient, begin);
-        }
-        begin
-    }
-}
-
 impl step::Split for Part {
     fn words(&self, model: &Model, place: Place) -> usize {
         let all = model.params.words();
@@ -152,12 +142,13 @@ impl step::Split for Part {
     fn pass(&self, model: &Model, pass: Pass, form: Form) -> Program {
         let mut cx = Recorder::new(pass, form);
         cx.at_once = true;
+        let watch = self.watched.then(|| cx.of(LOSS, data_parallel::watch));
         let sums = self.stage.record(&mut cx, model);
         moved(&mut cx.program, self.first);
-        let begin = cx.of(LOSS, |cx| self.begin(cx));
         match &self.ends {
-            Ends::AtEnd(gradient) => data_parallel::sum(&mut cx, *gradient),
-            Ends::Early(buckets) => overlap::sums(&mut cx, buckets),
+            Ends::Summed(early, last) => {
+                cx.of("replicas", |cx| overlap::sums(cx, early, last, watch));
+            }
             Ends::Cut(shard) => shard.pass(&mut cx),
         }
         for (other, tensor) in &self.tied {
@@ -168,7 +159,7 @@ impl step::Split for Part {
             data_parallel::mean(&mut cx, kept, pass.rows);
         }
         let sums = if self.counts { &sums[..] } else { &[] };
-        let loss = cx.of(LOSS, |cx| data_parallel::loss(cx, sums, begin));
+        let loss = cx.of(LOSS, |cx| data_parallel::loss(cx, sums, watch));
         cx.program.outputs.push(loss);
         cx.finish()
     }
@@ -230,16 +221,18 @@ pub fn part<C: Communicator + ?Sized + 'static>(
     let Settings { grid, order: (schedule, micros), pace, since, .. } = *settings;
     let (cell, seat) = (grid.cell(rank), grid.seat(grid.cell(rank)));
     let mut thread = None;
-    let ends = match settings.sums {
-        Sums::AtEnd => {
-            let words = extents.learned[ops.end] - extents.learned[ops.start];
-            Ends::AtEnd(Tensor::new(Place::Gradient, 0, 1, words))
-        }
-        Sums::Early(bytes) => {
+    let ends = if let Sums::Cut(level) = settings.sums {
+        Ends::Cut(Shard::new(level, extents, rank, ranks))
+    } else {
+        let mut early = match settings.sums {
+            Sums::Early(bytes) if ranks > 1 => overlap::buckets(&extents.layers(), bytes),
+            _ => vec![0..extents.learned[ops.end] - extents.learned[ops.start]],
+        };
+        let last = early.pop().unwrap_or_default();
+        if !early.is_empty() {
             thread = Some(CommThread::open(Arc::clone(&comm))?);
-            Ends::Early(overlap::buckets(&extents.layers(), bytes))
         }
-        Sums::Cut(level) => Ends::Cut(Shard::new(level, extents, rank, ranks)),
+        Ends::Summed(early, last)
     };
     let groups = [grid.replicas(cell), seat.tensor.clone(), (0..ranks).map(Rank).collect()];
     let done = Mutex::new((since, Vec::new()));

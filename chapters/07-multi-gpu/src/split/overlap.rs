@@ -5,7 +5,7 @@
 //! 3.2).
 
 use super::{
-    data_parallel::LOSS,
+    data_parallel::{self, LOSS},
     group::{DATA, lock},
     wire::Cost,
     zero::last_writer,
@@ -24,6 +24,13 @@ use std::{
     },
     thread::{self, JoinHandle},
 };
+
+// ANCHOR: bucket
+/// Bytes of a bucket of the command's replicas: by the rings between threads
+/// that `measure multi_gpu.alpha_beta` times, they travel about as long as
+/// a start-up takes. On slower links bytes take longer yet.
+pub const BUCKET: usize = 128 << 10;
+// ANCHOR_END: bucket
 
 /// A thread that sums up buckets over the ranks, one after the other.
 #[derive(Debug)]
@@ -110,26 +117,35 @@ fn gradients(bucket: &Range<usize>) -> Tensor {
     Tensor::new(Place::Gradient, bucket.start, 1, bucket.len())
 }
 
-/// The sum of each bucket begins behind the last call that writes to it. All end behind the last call of all.
-pub fn sums(cx: &mut Recorder, buckets: &[Range<usize>]) {
+/// Sums gradients over the replicas. The sum of an `early` bucket begins behind the last call that writes to it; the `last` bucket is
+/// there when all is computed, and is summed when the others' sums have ended. Who is watched looks at each bucket before its sum.
+pub fn sums(cx: &mut Recorder, early: &[Range<usize>], last: &Range<usize>, watch: Option<Tensor>) {
+    let look = |cx: &mut Recorder, bucket: Tensor| {
+        if let Some(watch) = watch {
+            cx.of(LOSS, |cx| data_parallel::broken(cx, bucket, watch));
+        }
+    };
     let calls = std::mem::take(&mut cx.program.calls);
     // ANCHOR: sums
-    let last = buckets.iter().map(|bucket| last_writer(&calls, bucket));
-    let last: Vec<_> = last.collect();
+    let writers = early.iter().map(|bucket| last_writer(&calls, bucket));
+    let writers: Vec<_> = writers.collect();
     let mut begun = 0;
     for (at, call) in calls.into_iter().enumerate() {
         cx.program.calls.push(call);
         // In one order on all ranks, whatever the order of the calls.
-        while begun < buckets.len() && last[begun] <= Some(at) {
-            let given = Some(gradients(&buckets[begun]));
-            cx.collective(What::Begin, DATA, given, None);
+        while begun < early.len() && writers[begun] <= Some(at) {
+            let given = gradients(&early[begun]);
+            look(cx, given); // a sum would spread infinities and NaN
+            cx.collective(What::Begin, DATA, Some(given), None);
             begun += 1;
         }
     }
-    for bucket in buckets {
+    look(cx, gradients(last));
+    for bucket in early {
         let sum = Some(gradients(bucket));
         cx.collective(What::End, DATA, None, sum);
     }
+    data_parallel::sum(cx, gradients(last));
     // ANCHOR_END: sums
 }
 

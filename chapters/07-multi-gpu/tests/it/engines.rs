@@ -1,6 +1,6 @@
 //! The engines that need nothing of a machine, and what is put over one, keep the laws of all engines.
 
-use super::laws::hold;
+use super::laws::{hold, split};
 use multi_gpu::{
     PointToPoint, Rank,
     comm::counting::Counting,
@@ -17,6 +17,13 @@ fn threads_and_processes_by_tcp_agree_bit_for_bit() {
     for size in [1, 2, 3, 5, 8] {
         let sums = threads::run(size, |mut comm| hold(&mut comm, 30_000)).unwrap();
         assert_eq!(tcp::run(size, |mut comm| hold(&mut comm, 30_000)).unwrap(), sums);
+    }
+}
+
+#[test]
+fn trainings_that_are_split_over_processes_by_tcp_are_one_devices() {
+    for size in [2, 3, 4, 8] {
+        tcp::run(size, split).unwrap();
     }
 }
 

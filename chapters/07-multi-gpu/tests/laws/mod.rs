@@ -3,6 +3,7 @@
 
 use engine::{
     backend::Backend,
+    cpu::Cpu,
     record::Recorder,
     rule::ALONE,
     tensor::{Place, Tensor},
@@ -12,8 +13,19 @@ use multi_gpu::{
     comm::{Algorithm, naive, ring, tree},
     rank::part_of,
     replicas::link::Link,
-    split::{data_parallel, ranks::original},
+    split::{
+        data_parallel,
+        equality::{Strategy, difference, example},
+        group::{lock, size},
+        hybrid::{Grid, Member},
+        job::{Trained, one_device},
+        overlap,
+        ranks::original,
+        schedule::Schedule,
+        zero::Level,
+    },
 };
+use std::sync::{Arc, Mutex};
 use training::team::Team as _;
 
 type Collective<C> = fn(&mut C, &mut [f32]) -> Result<()>;
@@ -109,19 +121,49 @@ pub fn hold<C: Communicator>(comm: &mut C, longest: usize) -> Result<Vec<f32>> {
     Ok(sum)
 }
 
-/// Sums a gradient that lies on a device, with good losses: once a good one, then one with this value.
-pub fn summed<B: Backend>(link: &Link, mut device: B, value: f32) -> Result<()> {
+/// Holds trainings that are split over all ranks of an engine to one device's; eight ranks are a cube.
+pub fn split<C: Communicator + 'static>(comm: C) -> Result<()> {
+    let cube = Grid { data: 2, stages: 2, tensor: 2 };
+    let others = [
+        Strategy::Overlap(1 << 15),
+        Strategy::Layers,
+        Strategy::Pipeline(Schedule::OneForwardOneBackward, 3),
+        Strategy::Tensor,
+    ];
+    let zero = Level::ALL.map(Strategy::Zero);
+    let ways = if comm.size() == 8 {
+        vec![Strategy::Hybrid(cube, 3)]
+    } else {
+        zero.into_iter().chain(others).collect()
+    };
+    let (job, mut batches) = example();
+    batches.truncate(5);
+    let (one, comm) = (one_device(&job, &batches)?, Arc::new(Mutex::new(comm)));
+    for way in ways {
+        let settings = way.settings(size(&comm).1);
+        let cores = |peers| Cpu::new(1).with_ranks(peers);
+        let mut member = Member::on(&job, settings, Arc::clone(&comm), cores)?;
+        let losses = batches.iter().map(|batch| member.step(batch)).collect::<Result<_>>()?;
+        let far = difference(&one, &Trained { parameters: member.parameters()?, losses });
+        assert!(far.parameters <= 1e-5 && far.losses <= 1e-5, "{}: {far:?}", way.name());
+    }
+    lock(&comm).barrier()
+}
+
+/// Sums a gradient that lies on a device, in two buckets, with good losses: once a good one, then one with this value at its place.
+pub fn summed<B: Backend>(link: &Link, mut device: B, (place, value): (usize, f32)) -> Result<()> {
     let gradient = Tensor::new(Place::Gradient, 0, 1, 300);
     let mut cx = Recorder::new(ALONE, device.form());
-    let begin = data_parallel::begin(&mut cx, true);
-    data_parallel::broken(&mut cx, gradient, begin);
-    data_parallel::sum(&mut cx, gradient);
-    data_parallel::loss(&mut cx, &[], begin);
+    let watch = Some(data_parallel::watch(&mut cx));
+    overlap::sums(&mut cx, &[200..300], &(0..200), watch);
+    data_parallel::loss(&mut cx, &[], watch);
     device.allocate(Place::Gradient, gradient.words());
     let loaded = device.load(cx.finish());
-    for last in [1.0, value] {
+    let mut numbers = [1.0; 300];
+    for own in [1.0, value] {
+        numbers[place] = own;
         device.told().map_err(original)?;
-        device.write(gradient, &[[1.0; 299].as_slice(), &[last]].concat());
+        device.write(gradient, &numbers);
         link.part(6);
         link.begin(false);
         device.run(&loaded);

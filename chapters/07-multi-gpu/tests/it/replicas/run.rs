@@ -5,9 +5,20 @@ use mixed_precision::amp::autocast::Autocast;
 use mixed_precision::amp::scaler::{Dynamic, Scaling};
 use multi_gpu::replicas::run::{engine, in_own_pool, train_learner, train_rank, train_threads};
 use multi_gpu::replicas::show::{all, twenty_steps};
-use multi_gpu::{Communicator, replicas::link::Link, split::equality::largest, threads};
+use multi_gpu::{
+    Communicator, PointToPoint, Rank, Result,
+    replicas::link::Link,
+    split::equality::largest,
+    threads::{self, Threads},
+};
 use performance::learner::of;
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    thread::{self, ThreadId},
+};
 use training::{
     Config, EngineKind, Model, Outcome, Precision, Settings, Silent, Start, Watcher,
     checkpoint::Checkpoint, optimizer::Rule, train_on as alone, watch::Epoch,
@@ -191,6 +202,54 @@ fn all_ranks_skip_the_step_that_overflowed_in_one() {
         // Nothing was learned; what a normalisation has seen is no learning.
         let first = (config.makers.cpu)(&dev(), settings).unwrap().parameters().unwrap();
         assert_eq!(ends[0].weights == first, model == Model::Rnn);
+    }
+}
+
+/// A rank that counts the numbers that leave it by another thread than its own.
+struct Early(Threads, ThreadId, Arc<AtomicUsize>);
+
+impl PointToPoint for Early {
+    fn rank(&self) -> Rank {
+        self.0.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    fn send(&mut self, to: Rank, data: &[f32]) -> Result<()> {
+        self.0.send(to, data)
+    }
+
+    fn receive(&mut self, from: Rank, data: &mut [f32]) -> Result<()> {
+        self.0.receive(from, data)
+    }
+
+    fn exchange(&mut self, to: Rank, send: &[f32], from: Rank, receive: &mut [f32]) -> Result<()> {
+        let early = if thread::current().id() == self.1 { 0 } else { send.len() };
+        self.2.fetch_add(early, Relaxed);
+        self.0.exchange(to, send, from, receive)
+    }
+}
+
+impl Communicator for Early {}
+
+#[test]
+fn all_buckets_but_the_last_leave_while_gradients_are_computed() {
+    let dense = |inputs: usize, outputs: usize| (inputs + 1) * outputs;
+    // Most of a dense network's numbers are its first layer's, whose gradient is the last.
+    for (model, early) in [(Model::Mlp, 0), (Model::Cnn, dense(800, 128) + dense(128, 10))] {
+        let (config, data) = twenty_steps(model);
+        let left = threads::run(2, |comm| {
+            in_own_pool(comm.rank(), 1, || {
+                let left = Arc::default();
+                let comm = Early(comm, thread::current().id(), Arc::clone(&left));
+                let (_, spent) = train_rank(comm, &config, &data, &mut Silent)?;
+                Ok((spent.steps, left.load(Relaxed)))
+            })
+        });
+        // Two ranks in a ring send each other half of the numbers, twice.
+        assert_eq!(left.unwrap(), [(20, 20 * early); 2], "{model}");
     }
 }
 
