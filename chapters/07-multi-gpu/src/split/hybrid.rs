@@ -168,7 +168,7 @@ impl step::Split for Part {
     fn update(&self, model: &Model, rule: Rule, form: Form) -> Program {
         match &self.ends {
             Ends::Cut(shard) => shard.update(&rule, form),
-            _ => step::Whole.update(model, rule, form),
+            Ends::Summed(..) => step::Whole.update(model, rule, form),
         }
     }
 
@@ -221,18 +221,20 @@ pub fn part<C: Communicator + ?Sized + 'static>(
     let Settings { grid, order: (schedule, micros), pace, since, .. } = *settings;
     let (cell, seat) = (grid.cell(rank), grid.seat(grid.cell(rank)));
     let mut thread = None;
-    let ends = if let Sums::Cut(level) = settings.sums {
-        Ends::Cut(Shard::new(level, extents, rank, ranks))
-    } else {
-        let mut early = match settings.sums {
-            Sums::Early(bytes) if ranks > 1 => overlap::buckets(&extents.layers(), bytes),
-            _ => vec![0..extents.learned[ops.end] - extents.learned[ops.start]],
-        };
-        let last = early.pop().unwrap_or_default();
-        if !early.is_empty() {
-            thread = Some(CommThread::open(Arc::clone(&comm))?);
+    let ends = match settings.sums {
+        Sums::Cut(level) => Ends::Cut(Shard::new(level, extents, rank, ranks)),
+        Sums::Early(bytes) if ranks > 1 => {
+            let mut early = overlap::buckets(&extents.layers(), bytes);
+            let last = early.pop().unwrap_or_default();
+            if !early.is_empty() {
+                thread = Some(CommThread::open(Arc::clone(&comm))?);
+            }
+            Ends::Summed(early, last)
         }
-        Ends::Summed(early, last)
+        Sums::AtEnd | Sums::Early(_) => {
+            let words = extents.learned[ops.end] - extents.learned[ops.start];
+            Ends::Summed(Vec::new(), 0..words)
+        }
     };
     let groups = [grid.replicas(cell), seat.tensor.clone(), (0..ranks).map(Rank).collect()];
     let done = Mutex::new((since, Vec::new()));
@@ -248,7 +250,7 @@ pub fn part<C: Communicator + ?Sized + 'static>(
     let (replicas, counts) = (grid.data, cell.tensor == 0);
     let own = match &ends {
         Ends::Cut(shard) => Some(shard.parts(Place::Gradient).collect()),
-        _ => None,
+        Ends::Summed(..) => None,
     };
     let (tied, watched) = (Vec::new(), false);
     let part = Part { stage, first, ends, watched, tied, replicas, counts, own };

@@ -150,12 +150,12 @@ pub fn split<C: Communicator + 'static>(comm: C) -> Result<()> {
     lock(&comm).barrier()
 }
 
-/// Sums a gradient that lies on a device, in two buckets, with good losses: once a good one, then one with this value at its place.
+/// Sums a gradient that lies on a device, in buckets, with good losses: once a good one, then one with this value at its place.
 pub fn summed<B: Backend>(link: &Link, mut device: B, (place, value): (usize, f32)) -> Result<()> {
     let gradient = Tensor::new(Place::Gradient, 0, 1, 300);
     let mut cx = Recorder::new(ALONE, device.form());
     let watch = Some(data_parallel::watch(&mut cx));
-    overlap::sums(&mut cx, &[200..300], &(0..200), watch);
+    overlap::sums(&mut cx, &[250..300, 200..250], &(0..200), watch);
     data_parallel::loss(&mut cx, &[], watch);
     device.allocate(Place::Gradient, gradient.words());
     let loaded = device.load(cx.finish());
