@@ -63,7 +63,7 @@ impl Extents {
         let mut known = [0; 2];
         for op in &model.ops {
             let before = cx.program.calls.len();
-            x = op.record(&mut cx, x).0;
+            x = cx.of(op.name(), |cx| op.record(cx, x)).0;
             shapes.push([x.rows / rows, x.cols]);
             let calls = &mut cx.program.calls[before..];
             let tensors: Vec<Tensor> =
