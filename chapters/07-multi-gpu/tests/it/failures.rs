@@ -253,7 +253,7 @@ fn a_child_that_is_lost_before_all_have_come_is_named() {
 #[test]
 fn children_whose_parent_is_killed_before_they_come_end_at_once() {
     let (_folder, run) = folder();
-    let mut ranks = parent(&run, "1 LATE");
+    let mut ranks = parent(&run, "3 LATE"); // the last that is started
     let (until, late) = (Instant::now() + Duration::from_secs(20), run.with_extension("late"));
     while !late.exists() {
         assert!(Instant::now() < until, "the children do not start");
