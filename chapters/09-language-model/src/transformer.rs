@@ -2,8 +2,7 @@
 //! residual paths. Its images are tokens, one to a row; attention alone knows which of them are a sequence.
 
 use crate::{
-    Config, Error, Model, Result,
-    count::Parameters,
+    Config, Error, Layout, Model, Result,
     error::count,
     layers::{
         attention::{CausalAttention, Shape},
@@ -67,7 +66,7 @@ pub(crate) fn passes(settings: &Settings, most: usize) -> Vec<Pass> {
 /// What a run's step takes of memory on so many threads (0 for all). Who has no room for four numbers of each parameter makes
 /// no plan of the rest.
 pub fn needs(config: &Config, settings: &Settings, threads: usize) -> Needs {
-    let parameters = 16 * Parameters::of(config).all();
+    let parameters = 16 * Layout::new(config).len as u64;
     if !limits::is_there(parameters) {
         return Needs { parameters, ..Needs::default() };
     }

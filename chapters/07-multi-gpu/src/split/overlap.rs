@@ -26,9 +26,8 @@ use std::{
 };
 
 // ANCHOR: bucket
-/// Bytes of a bucket of the command's replicas: by the rings between threads
-/// that `measure multi_gpu.alpha_beta` times, they travel about as long as
-/// a start-up takes. On slower links bytes take longer yet.
+/// Bytes of a bucket of the command's replicas, at least: about α/β of the
+/// rings between threads that `measure multi_gpu.alpha_beta` fits.
 pub const BUCKET: usize = 128 << 10;
 // ANCHOR_END: bucket
 

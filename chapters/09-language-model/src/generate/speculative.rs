@@ -41,12 +41,13 @@ pub fn speculative(
         let tokens = &proposed[own.len()..];
         let scores = model.each(Span { cache: &mut own, tokens })?;
         let rows = scores.chunks_exact(model.config().vocabulary);
-        let unread = rows.len() - (proposed.len() - known) - 1;
-        for row in rows.skip(unread) {
+        // Rows before the text's last token say what is known.
+        let before = rows.len() - (proposed.len() - known) - 1;
+        for row in rows.skip(before) {
             let token = likeliest.next(row)?;
             text.push(token);
             if proposed.get(text.len() - 1) != Some(&token) {
-                break; // what was proposed behind it is of another text
+                break; // the draft was wrong: what follows is discarded
             }
         }
         passes += 1;
