@@ -3,7 +3,7 @@
 //! - [`panels`]: weights in the order in which they are read, one product for all sequences.
 //! - [`cache`]: keys and values that need not be computed again; [`decoder`]: the pass over new tokens alone.
 //! - [`sampling`]: from scores to a token; [`utf8`]: from bytes to text.
-//! - [`sequence`]: a text that grows, and a step of many; [`speculative`]: a text by two models; [`loading`]: a model from its files.
+//! - [`sequence`]: a text that grows, and a step of many; [`mod@speculative`]: a text by two models; [`loading`]: a model from its files.
 
 pub mod cache;
 pub mod decoder;
