@@ -178,7 +178,7 @@ impl Cpu {
             if m.transposed { rows.t() } else { rows }
         };
         // `ReLU` alone comes behind a bias of zeros.
-        let zeros = vec![0.0; if epilogue.relu { c.cols } else { 0 }];
+        let zeros = vec![0.0; if epilogue.relu && epilogue.bias.is_none() { c.cols } else { 0 }];
         let bias = epilogue.bias.map(|bias| bases.whole(bias)).or(epilogue.relu.then_some(&zeros));
         let fused = match (bias.filter(|_| self.ways.fused), epilogue.relu) {
             (Some(bias), true) => Epilogue::BiasRelu(bias),
