@@ -108,9 +108,10 @@ pub fn experiments() -> Vec<Experiment> {
 const SEEDS: usize = 5;
 
 /// The other contenders: name, program, further arguments.
-const PEERS: [(&str, &str, &[&str]); 3] = [
+const PEERS: [(&str, &str, &[&str]); 4] = [
     ("pytorch", "pytorch.py", &[]),
     ("pytorch-fused", "pytorch.py", &["--fused"]),
+    ("pytorch-compiled", "pytorch.py", &["--fused", "--compile"]),
     ("keras", "keras.py", &[]),
 ];
 

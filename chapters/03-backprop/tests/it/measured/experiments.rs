@@ -69,7 +69,7 @@ done
     });
     let ratios = run.values.iter().filter(|v| v.key == RACE32.ratio.name);
     let raced: Vec<&str> = ratios.map(|v| &*v.params["who"]).collect();
-    assert_eq!(raced, ["pytorch", "pytorch-fused"]);
+    assert_eq!(raced, ["pytorch", "pytorch-fused", "pytorch-compiled"]);
     assert_eq!(run.skipped.len(), 4);
     let why = "keras.py has ended without a reply (No module named 'keras')";
     let keras = |s: &lab::record::Skipped| s.params["who"] == "keras" && s.why == why;

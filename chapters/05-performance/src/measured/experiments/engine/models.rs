@@ -25,7 +25,11 @@ pub const EPOCHS: usize = 2;
 const SEEDS: usize = 3;
 
 /// The contenders.
-const RACERS: [&str; 4] = [OURS, "plain", "pytorch", "pytorch-nhwc"];
+const RACERS: [&str; 5] = [OURS, "plain", "pytorch", NHWC, COMPILED];
+/// PyTorch with the channels of a pixel side by side.
+const NHWC: &str = "pytorch-nhwc";
+/// PyTorch by `torch.compile`, convolutions with the channels of a pixel side by side.
+const COMPILED: &str = "pytorch-compiled";
 
 /// Every model with the batch of its recipe, and with 128.
 pub fn cases() -> impl Iterator<Item = (Model, usize)> {
@@ -63,17 +67,18 @@ pub fn pictures(model: Model) -> bool {
     matches!(model, Model::Cnn | Model::Resnet)
 }
 
-/// PyTorch's program for a model.
+/// PyTorch's program for a model, as one of the contenders.
 ///
 /// # Errors
 /// Why it does not take part.
-pub fn pytorch(model: Model, nhwc: bool, source: &Source) -> Result<Peer, String> {
-    if nhwc && !pictures(model) {
+pub fn pytorch(model: Model, who: &str, source: &Source) -> Result<Peer, String> {
+    if who == NHWC && !pictures(model) {
         return Err("a memory format of images is for convolutions".to_owned());
     }
     let (threads, images) = (parallel::available().to_string(), IMAGES.to_string());
     let mut list = vec!["--model", model.name(), "--threads", &threads, "--limit", &images];
-    list.extend(nhwc.then_some("--channels-last"));
+    list.extend((who != "pytorch" && pictures(model)).then_some("--channels-last"));
+    list.extend((who == COMPILED).then_some("--compile"));
     let first = Job { batch: 128, epochs: 1, seed: 0 };
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_models.py");
     peers::ready(&program, source, &list, first).map(|(peer, _)| peer)
@@ -101,8 +106,8 @@ pub fn measure(r: &mut Recorder) -> lab::Result<()> {
             let now = KEYS.seconds.at(list).with("who", who);
             r.note(&format!("{now} seed={seed}"), &[]);
         };
-        let mut torch = [("pytorch", false), ("pytorch-nhwc", true)]
-            .map(|(who, nhwc)| (who, pytorch(model, nhwc, &data.source)));
+        let mut torch =
+            ["pytorch", NHWC, COMPILED].map(|who| (who, pytorch(model, who, &data.source)));
         let mut race = engines((model, batch), &data).telling(tell);
         for (who, peer) in &mut torch {
             race::add_peer(&mut race, who, peer, (batch, EPOCHS));

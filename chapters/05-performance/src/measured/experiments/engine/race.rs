@@ -29,7 +29,8 @@ const SEEDS: usize = 5;
 const EPOCHS: usize = 3;
 
 /// The contenders.
-pub const RACERS: [&str; 5] = [OURS, "chapter3", "chapter4", "pytorch-fused", "pytorch"];
+pub const RACERS: [&str; 6] =
+    [OURS, "chapter3", "chapter4", "pytorch-compiled", "pytorch-fused", "pytorch"];
 
 /// Chapter 4's loop with dfdx's network.
 fn chapter4(settings: &Settings, data: &DataSet) -> lab::Result<Answer> {
@@ -65,11 +66,16 @@ pub fn crates<'w>(
     race
 }
 
-/// PyTorch, with Adam's default kernel and with its fused one, or why it does not take part.
-fn pytorch(r: &Recorder, source: &Source) -> [(&'static str, Result<Peer, String>); 2] {
+/// PyTorch, with Adam's default kernel, with its fused one and compiled, or why it does not take part.
+fn pytorch(r: &Recorder, source: &Source) -> [(&'static str, Result<Peer, String>); 3] {
     let threads = parallel::available().to_string();
     let sizes = SIZES.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
-    [("pytorch-fused", &["--fused"][..]), ("pytorch", &[])].map(|(who, more)| {
+    let ways = [
+        ("pytorch-compiled", &["--fused", "--compile"][..]),
+        ("pytorch-fused", &["--fused"]),
+        ("pytorch", &[]),
+    ];
+    ways.map(|(who, more)| {
         r.note(KEYS.seconds.name, &[("model", &NAME), ("warming up", &who)]);
         let list = [&["--threads", &threads, "--sizes", &sizes], more].concat();
         let first = Job { batch: 512, epochs: 1, seed: 0 };

@@ -22,6 +22,6 @@ fn both_engines_run_every_model() {
 fn the_peer_is_there_and_wants_images_where_it_can_turn_them() {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_models.py");
     assert!(program.is_file());
-    let why = pytorch(Model::Rnn, true, &Source::Drawn).err().unwrap();
+    let why = pytorch(Model::Rnn, "pytorch-nhwc", &Source::Drawn).err().unwrap();
     assert!(why.contains("convolutions"), "{why}");
 }
