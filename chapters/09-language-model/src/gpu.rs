@@ -10,6 +10,9 @@ use cpu_gpu::gpu;
 use engine::tensor::Place;
 use engine_gpu::{Gpu, cast};
 
+/// Steps that are begun before it is asked what the first came to.
+const AHEAD: u64 = 2;
+
 /// A trainer with its model and its optimizer's memory on a device, at the step of one on this machine's cores.
 ///
 /// # Errors
@@ -21,7 +24,9 @@ pub fn trainer<'g>(
 ) -> Result<Trainer<Gpu<'g>>> {
     let device = Gpu::new(gpu);
     let Trainer { config, settings, step, .. } = *begun;
-    device.fits(settings.batch, "sequences", [1, 1], |batch| bytes(&config, &settings, batch))?;
+    let text = 4 * stream.len() as u64;
+    let needed = |batch| bytes(&config, &settings, batch).saturating_add(text);
+    device.fits(settings.batch, "sequences", [1, 1], needed)?;
     let model = begun.model();
     let parameters = model.parameters.clone();
     let mut own = Trainer::on(device, model, settings, stream)?;
@@ -43,6 +48,17 @@ pub(crate) fn bytes(config: &Config, settings: &Settings, batch: usize) -> u64 {
 impl Backend for Trainer<Gpu<'_>> {
     fn step(&mut self, stream: &[u32]) -> Result<Step> {
         Trainer::step(self, stream)
+    }
+
+    fn step_of(&mut self, stream: &[u32], last: u64) -> Result<Step> {
+        while self.ahead() == 0 || self.ahead() <= AHEAD && self.step + self.ahead() < last {
+            self.begin(stream)?;
+        }
+        self.end()
+    }
+
+    fn ahead(&self) -> u64 {
+        Trainer::ahead(self)
     }
 
     fn plan(&mut self, steps: u64) {

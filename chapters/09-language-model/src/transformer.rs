@@ -10,7 +10,7 @@ use crate::{
         rms_norm::RmsNorm,
         swiglu::SwiGlu,
     },
-    train::{Settings, adamw},
+    train::{Settings, adamw, batches},
 };
 use engine::{
     backend::{Backend, Form},
@@ -34,10 +34,13 @@ use multi_gpu::{
         tensor::{Block, Cut},
     },
 };
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 /// Tokens of a piece: what a layer computes of them stays in a cache until the next one reads it.
 const PIECE: usize = 512;
+
+/// Windows whose places are copied to the device at a time: each copy waits for what was begun.
+const WINDOWS: usize = 1 << 14;
 
 /// Sequences of so many tokens that go through the model at once, at most.
 pub(crate) fn sequences(tokens: usize) -> usize {
@@ -152,6 +155,9 @@ pub struct Transformer<B: Backend = Cpu> {
     numbers: program::Numbers,
     /// Tokens of a piece.
     piece: usize,
+    /// Start and length of the stream that the device has, and the steps whose windows it knows.
+    kept: (usize, usize),
+    drawn: Range<u64>,
 }
 
 impl Transformer {
@@ -187,30 +193,78 @@ impl<B: Backend> Transformer<B> {
         let rule = rule.rule(adamw::tensors(&operations.params, &model.config));
         let mut step = Step::on(device, operations, 0, rule);
         step.from_file(Place::Params, &model.parameters);
-        Ok(Self { step, config: model.config, numbers: numbers.into(), piece: most * length })
+        let (config, numbers) = (model.config, numbers.into());
+        Ok(Self { step, config, numbers, piece: most * length, kept: (0, 0), drawn: 0..0 })
     }
 
-    /// The gradient of a batch's mean loss, or this part of it, if the whole one has `all` tokens. Returns its part of the
-    /// loss, in nats a token. `tokens` and `targets` are whole sequences.
+    /// Forward and backward on a batch of `tokens`, piece by piece; `fill` puts a piece where the step finds it. The pieces'
+    /// losses, for [`Transformer::loss`], which come later.
+    // ANCHOR: gradient
+    fn passes<F>(&mut self, tokens: usize, fill: F) -> Vec<B::Fetching>
+    where
+        F: Fn(&mut Step<B>, Range<usize>),
+    {
+        let Self { step, numbers, .. } = self;
+        let piece = |piece: Range<usize>| {
+            fill(step, piece.clone());
+            let pass = step.piece(piece, tokens, *numbers);
+            step.fetch_sums(pass)
+        };
+        pieces(tokens, self.piece).map(piece).collect()
+    }
+    // ANCHOR_END: gradient
+
+    /// The mean loss of a batch of `tokens`, in nats a token, when its pieces' losses are there.
+    pub fn loss(&mut self, pieces: Vec<B::Fetching>, tokens: usize) -> f64 {
+        let device = &mut self.step.device;
+        let sums = pieces.into_iter().flat_map(|piece| device.fetched(piece)).step_by(2);
+        sums.map(f64::from).sum::<f64>() / tokens as f64
+    }
+
+    /// The gradient of a batch's mean loss, and the loss, in nats a token. `tokens` and `targets` are whole sequences.
     ///
     /// # Errors
     /// [`Error::Count`] or [`Error::Token`] if they do not fit each other or the model.
-    pub fn gradient(&mut self, tokens: &[u32], targets: &[u32], all: usize) -> Result<f64> {
+    pub fn gradient(&mut self, tokens: &[u32], targets: &[u32]) -> Result<f64> {
         count("targets", targets.len(), tokens.len())?;
         self.config.check_tokens(tokens)?;
         self.config.check_tokens(targets)?;
-        // ANCHOR: gradient
-        let (mut done, mut loss) = (0, 0.0);
-        let pieces = tokens.chunks(self.piece).zip(targets.chunks(self.piece));
-        for (tokens, targets) in pieces {
-            self.step.fill(tokens.len(), words(tokens), targets);
-            let pass = self.step.piece(done..done + tokens.len(), all, self.numbers);
-            let [sum, _] = self.step.sums(pass);
-            done += tokens.len();
-            loss += f64::from(sum) / all as f64;
+        let losses = self.passes(tokens.len(), |step, piece| {
+            step.fill(piece.len(), words(&tokens[piece.clone()]), &targets[piece]);
+        });
+        Ok(self.loss(losses, tokens.len()))
+    }
+
+    /// The gradient of the batch of a step on a stream, of which the device has a copy. What [`Transformer::loss`] makes the
+    /// batch's loss of. Who changes a stream hands on another slice.
+    ///
+    /// # Errors
+    /// [`Error::TooShort`], [`Error::Token`].
+    pub fn begin(
+        &mut self,
+        Settings { batch, length, seed, .. }: Settings,
+        step: u64,
+        stream: &[u32],
+    ) -> Result<Vec<B::Fetching>> {
+        let places = batches::places(stream, length)?;
+        // ANCHOR: begin
+        let slice = (stream.as_ptr() as usize, stream.len());
+        if self.kept != slice {
+            self.config.check_tokens(stream)?;
+            self.step.keep_stream(stream, length);
+            (self.kept, self.drawn) = (slice, 0..0);
         }
-        Ok(loss)
-        // ANCHOR_END: gradient
+        if !self.drawn.contains(&step) {
+            self.drawn = step..step + (WINDOWS / batch).max(1) as u64;
+            let of = |step| batches::windows((seed, step), places).take(batch);
+            let all = self.drawn.clone().flat_map(of).map(|first| first as u32);
+            self.step.arrange(&all.collect::<Vec<_>>());
+        }
+        let first = (step - self.drawn.start) as usize * batch;
+        Ok(self.passes(batch * length, |step, piece| {
+            step.choose(first + piece.start / length, piece.len());
+        }))
+        // ANCHOR_END: begin
     }
 }
 

@@ -1,9 +1,10 @@
 // Optimizers' rules for all parameters in one pass, and the squares of the gradient. What changes from step to step is in `state`.
 //
 // Launch    update: blocks of 256 threads along x, a thread for each parameter. squares: blocks of 32×8 threads along x, one for
-//           each 8 rows of the gradient.
+//           each 8 rows of the gradient. clip: one block of 32×8 threads.
 // Reads     state, g. spared: a bit for each 64 parameters, whether they lose nothing.
-// Writes    p, m, v in place: m and v as far as the rule has means. sums: of each row.
+// Writes    p, m, v in place: m and v as far as the rule has means; nothing if CLIP is below zero. sums: of each row. state: CLIP
+//           alone. norm: the gradient's length.
 // Macros    RULE: 0 SGD, 1 with momentum, 2 RMSprop, 3 Adam, 4 AdamW. SPARED: whether some parameters are.
 // Before    chapter 4, optimizer.rs, and chapter 3, adam.rs: `Factors` and `one_pass`.
 
@@ -24,6 +25,7 @@ KERNEL THREADS_OF_BLOCK(256, 1) void update(
 #endif
     READ(g);
     EACH_OF(i, count);
+    if (state[CLIP] < 0.0f) return; // a gradient was no number
     float own = p[i], slope = g[i] * state[CLIP];
 #if SPARED
     WORDS(spared);
@@ -69,4 +71,26 @@ KERNEL THREADS_OF_BLOCK(32, 8) void squares(IN(g), OUT(sums), uint rows, uint wi
     for (uint i = THREAD_X; i < here; i += 32) sum += g[first + i] * g[first + i];
     sum = of_row(parts, sum, false);
     if (here > 0 && THREAD_X == 0) sums[row] = sum;
+}
+
+KERNEL THREADS_OF_BLOCK(32, 8) void clip(IN(squares), OUT(state), OUT(norm), uint count)
+{
+    SHARED float parts[8 * 32];
+    READ(squares);
+    WRITE(state);
+    WRITE(norm);
+    float sum = 0.0f;
+    for (uint i = THREAD_Y * 32 + THREAD_X; i < count; i += 256) sum += squares[i];
+    sum = of_row(parts, sum, false);
+    BARRIER();
+    if (THREAD_X == 0) parts[THREAD_Y] = sum;
+    BARRIER();
+    if (THREAD_X > 0 || THREAD_Y > 0) return;
+    for (uint y = 1; y < 8; y++) sum += parts[y];
+    // ANCHOR: clip
+    float length = SQRT(sum), limit = state[LIMIT];
+    norm[0] = length;
+    if (!(length < INFINITY)) state[CLIP] = -1.0f; // no number: nothing moves from now on
+    if (state[CLIP] >= 0.0f) state[CLIP] = length > limit ? limit / length : 1.0f;
+    // ANCHOR_END: clip
 }

@@ -1,10 +1,9 @@
 //! How parameters move: an optimizer's code for a CPU, its kernel for a GPU, and the programs that a step makes of them.
 
 use crate::{
-    backend::Form,
     device::Launch,
     params::{ALIGN, WHOLE},
-    program::{Numbers, Program},
+    program::Numbers,
     record::{Pass, Recorder},
     state,
     sums::dot,
@@ -95,8 +94,7 @@ pub fn adam(update: Update) {
 pub const ALONE: Pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
 
 /// The squares of so many words of a gradient, a sum for each row of them.
-pub(crate) fn norm(form: Form, words: usize) -> Program {
-    let mut cx = Recorder::new(ALONE, form);
+pub(crate) fn squares(cx: &mut Recorder, words: usize) -> Tensor {
     let gradient = Tensor::new(Place::Gradient, 0, words / WHOLE, WHOLE);
     let squares = cx.tensor(words / WHOLE, 1);
     cx.of("norm", |cx| {
@@ -109,9 +107,32 @@ pub(crate) fn norm(form: Form, words: usize) -> Program {
         .costs(2 * words)
         .launches(Launch::of_rows(UPDATE, "squares", words / WHOLE, WHOLE));
     });
-    cx.program.outputs.push(squares);
-    cx.finish()
+    squares
 }
+
+/// What an update multiplies a gradient with, from sums of its squares: it is written where the update finds it. The gradient's
+/// length.
+// ANCHOR: clip
+pub(crate) fn clip(cx: &mut Recorder, squares: Tensor) -> Tensor {
+    let (state, norm) = (state::tensor(), cx.tensor(1, 1));
+    cx.of("norm", |cx| {
+        let (reads, writes) = ([squares.whole()], [state, norm].map(Tensor::by_rows));
+        cx.rows("clip", 1, reads, writes, |_, [squares], [state, norm]| {
+            let length = squares.iter().map(|x| f64::from(*x)).sum::<f64>().sqrt();
+            norm[0] = length as f32;
+            let (limit, clip) = (f64::from(state[state::LIMIT]), &mut state[state::CLIP]);
+            *clip = match length {
+                _ if *clip < 0.0 || !length.is_finite() => -1.0, // nothing moves
+                _ if length > limit => (limit / length) as f32,
+                _ => 1.0,
+            };
+        })
+        .costs(squares.words())
+        .launches(Launch::new(UPDATE, "clip", [1, 1], [32, 8]).with(&[squares.words()]));
+    });
+    norm
+}
+// ANCHOR_END: clip
 
 /// The update of some parameters, from their two means and their gradient, which are as long. `start` is where they begin in
 /// the buffer of all, of which a rank may keep a part.
@@ -126,6 +147,9 @@ pub fn update(cx: &mut Recorder, rule: &Rule, start: usize, [p, m, v, g]: [Tenso
             cx.rows("update", units, [state.whole()], writes, move |at, [state], [p, m, v, g]| {
                 let (step, first) = (whole(state)[state::STEP] as i32, start + at * row);
                 let (rate, clip) = (state[state::RATE], state[state::CLIP]);
+                if clip < 0.0 {
+                    return;
+                }
                 code(Update { step, rate, clip, first, p, means: [m, v], g });
             });
         call.costs(11 * words);

@@ -10,7 +10,7 @@ use crate::{
     params::Named,
     program::{Numbers, Program},
     record::{Pass, Recorder},
-    rule::{ALONE, Rule, Update, norm, update},
+    rule::{ALONE, Rule, Update, clip, squares, update},
     state,
     tensor::{Place, Tensor},
     words::{whole, whole_mut, words},
@@ -19,7 +19,7 @@ use backprop::adam::{Adam, Factors};
 use matmul::team::share;
 use std::{collections::HashMap, ops::Range};
 
-/// `gather.cl`: a batch out of the data set.
+/// `gather.cl`: a batch out of what a device keeps.
 pub const GATHER: &str = include_str!("../kernels/gather.cl");
 
 /// A model in training.
@@ -34,17 +34,27 @@ pub struct Step<B: Backend = Cpu> {
     pub passes: HashMap<Pass, B::Loaded>,
     /// The update of all parameters.
     pub update: B::Loaded,
-    /// Made when it is asked for: only a rule that clips wants it.
-    norm: Option<B::Loaded>,
-    /// What fills a batch of so many images.
+    /// Made when it is asked for: only who clips wants it.
+    clip: Option<B::Loaded>,
+    /// What fills a batch of so many rows.
     gathers: HashMap<usize, B::Loaded>,
-    /// Images of the data set that the device keeps.
-    kept: usize,
+    /// What the device keeps for them, and the words of the order.
+    kept: Kept,
+    order: usize,
     /// The rule's constants.
     means: Adam,
     /// What changes from step to step, and what the device knows of it.
-    state: [u32; state::WORDS],
-    told: Option<[u32; state::WORDS]>,
+    state: [u32; state::TOLD],
+    told: Option<[u32; state::TOLD]>,
+}
+
+/// What batches are gathered from.
+#[derive(Clone, Copy)]
+enum Kept {
+    /// So many images with their labels.
+    Images(usize),
+    /// So many tokens, in windows of a length.
+    Stream(usize, usize),
 }
 
 /// How a rank of several records a step, and what it keeps; one device records and keeps all.
@@ -69,9 +79,9 @@ pub trait Split: Send + Sync {
     }
     // ANCHOR_END: split
 
-    /// The squares of the whole model's gradient: its output is sums of them.
-    fn norm(&self, model: &Model, form: Form) -> Program {
-        norm(form, model.params.words())
+    /// Sums of the squares of the whole model's gradient.
+    fn squares(&self, model: &Model, cx: &mut Recorder) -> Tensor {
+        squares(cx, model.params.words())
     }
 }
 
@@ -101,11 +111,11 @@ impl<B: Backend> Step<B> {
         device.allocate(Place::State, state::WORDS);
         let means = rule.means;
         let update = device.load(split.update(&model, rule, device.form()));
-        let (passes, gathers, state) = (HashMap::new(), HashMap::new(), [0; state::WORDS]);
-        let kept = 0;
-        let (norm, told) = (None, None);
-        let mut step =
-            Self { model, split, device, passes, update, norm, gathers, kept, means, state, told };
+        let (passes, gathers, state) = (HashMap::new(), HashMap::new(), [0; state::TOLD]);
+        let (clip, kept, order, told) = (None, Kept::Images(0), 0, None);
+        let mut step = Self {
+            model, split, device, passes, update, clip, gathers, kept, order, means, state, told,
+        };
         let params = &mut step.model.params;
         let (values, kept) = (params.first_values(), params.kept.clone());
         step.device.write(Tensor::new(Place::Params, 0, 1, values.len()), &values);
@@ -199,14 +209,21 @@ impl<B: Backend> Step<B> {
         self.output(pass, 0)
     }
 
-    /// The length of the whole model's gradient.
-    pub fn norm(&mut self) -> f64 {
-        let Self { model, split, device, norm: made, .. } = self;
-        let made = made.get_or_insert_with(|| device.load(split.norm(model, device.form())));
+    /// Lets the next update shorten the gradient to this length, if it is longer. If its length is no number, nothing is
+    /// updated from then on, until [`Step::set_clip`]. The length of the whole model's gradient, which comes later.
+    pub fn clip(&mut self, limit: f32) -> B::Fetching {
+        self.state[state::LIMIT] = limit.to_bits();
+        self.tell();
+        let Self { model, split, device, clip: made, .. } = self;
+        let made = made.get_or_insert_with(|| {
+            let mut cx = Recorder::new(ALONE, device.form());
+            let squares = split.squares(model, &mut cx);
+            let norm = clip(&mut cx, squares);
+            cx.program.outputs.push(norm);
+            device.load(cx.finish())
+        });
         device.run(made);
-        let squares = device.fetch(made, 0);
-        let squares = device.fetched(squares);
-        squares.iter().map(|square| f64::from(*square)).sum::<f64>().sqrt()
+        device.fetch(made, 0)
     }
 
     /// The sums over the last gradient's images, before its update: of their losses, and of the right answers.
@@ -215,6 +232,11 @@ impl<B: Backend> Step<B> {
     /// If there was no such gradient.
     pub fn metrics(&mut self, rows: usize, numbers: Numbers) -> [f32; 2] {
         self.sums(Pass { rows, training: true, numbers, adds: false })
+    }
+
+    /// What [`Step::sums`] adds up, the losses' and the right answers' in turns, which comes later.
+    pub fn fetch_sums(&mut self, pass: Pass) -> B::Fetching {
+        self.device.fetch(&self.passes[&pass], 1)
     }
 
     /// [`Step::metrics`] of a pass.
@@ -248,30 +270,50 @@ impl<B: Backend> Step<B> {
     /// Keeps a data set on the device: a row for each image, and a label a word.
     pub fn keep(&mut self, images: &[f32], labels: &[u32]) {
         self.gathers.clear();
-        self.kept = labels.len();
-        let labels: Vec<f32> = labels.iter().copied().map(f32::from_bits).collect();
-        for (place, words) in [(Place::Data, images), (Place::Truth, &labels)] {
-            self.device.allocate(place, words.len());
-            self.device.write(Tensor::new(place, 0, 1, words.len()), words);
-        }
+        self.kept = Kept::Images(labels.len());
+        self.put(Place::Data, images);
+        self.put(Place::Truth, words(labels));
     }
 
-    /// The order of an epoch: each image of the data set that the device [`keeps`](Step::keep), by its number.
+    /// Keeps a stream of tokens on the device, of which batches have windows of this length.
+    pub fn keep_stream(&mut self, tokens: &[u32], length: usize) {
+        self.gathers.clear();
+        self.kept = Kept::Stream(tokens.len(), length);
+        self.put(Place::Data, words(tokens));
+    }
+
+    /// The order of an epoch: each image of the data set that the device [`keeps`](Step::keep), by its number; or where the
+    /// windows of many batches begin, in the [`stream`](Step::keep_stream).
     pub fn arrange(&mut self, order: &[u32]) {
-        self.device.allocate(Place::Order, self.kept);
-        let words: Vec<f32> = order.iter().copied().map(f32::from_bits).collect();
-        self.device.write(Tensor::new(Place::Order, 0, 1, words.len()), &words);
+        if order.len() > self.order {
+            self.gathers.clear();
+            self.order = order.len();
+        }
+        self.put(Place::Order, words(order));
     }
 
-    /// Fills a batch with so many images, from the `first` of the order on. Nothing is copied.
+    /// Fills a batch with so many images, or windows of so many tokens, from the `first` of the order on. Nothing is copied.
     pub fn choose(&mut self, first: usize, rows: usize) {
-        let sizes = [self.kept, rows, self.model.inputs];
         self.room(rows);
         self.state[state::START] = first as u32;
         self.tell();
-        let Self { device, gathers, .. } = self;
-        let loaded = gathers.entry(rows).or_insert_with(|| device.load(gather(device, sizes)));
+        let Self { device, gathers, kept, order, model, .. } = self;
+        let loaded = gathers.entry(rows).or_insert_with(|| {
+            let mut cx = Recorder::new(Pass { rows, ..ALONE }, device.form());
+            let order = Tensor::new(Place::Order, 0, *order, 1);
+            cx.of("batch", |cx| match *kept {
+                Kept::Images(data) => gather(cx, order, [data, model.inputs]),
+                Kept::Stream(tokens, length) => windows(cx, order, [tokens, length]),
+            });
+            device.load(cx.finish())
+        });
         self.device.run(loaded);
+    }
+
+    /// Copies words to a buffer.
+    fn put(&mut self, place: Place, words: &[f32]) {
+        self.device.allocate(place, words.len());
+        self.device.write(Tensor::new(place, 0, 1, words.len()), words);
     }
 
     /// Fills a batch with images that come from elsewhere; labels for a gradient alone.
@@ -298,9 +340,9 @@ impl<B: Backend> Step<B> {
         self.state[state::SCALE] = scale.to_bits();
     }
 
-    /// What the next updates multiply gradients with.
+    /// What the next updates multiply gradients with, unless [`Step::clip`] finds another factor.
     pub fn set_clip(&mut self, clip: f32) {
-        self.state[state::CLIP] = clip.to_bits();
+        self.device.write(Tensor::new(Place::State, state::CLIP, 1, 1), &[clip]);
     }
 
     /// Updates that were done.
@@ -316,7 +358,8 @@ impl<B: Backend> Step<B> {
     /// Lets the device know of it.
     fn tell(&mut self) {
         if self.told != Some(self.state) {
-            self.device.write(state::tensor(), &self.state.map(f32::from_bits));
+            let told = Tensor::new(Place::State, 0, 1, state::TOLD);
+            self.device.write(told, &self.state.map(f32::from_bits));
             self.told = Some(self.state);
         }
     }
@@ -421,27 +464,36 @@ pub fn program(model: &Model, pass: Pass, form: Form) -> Program {
 }
 // ANCHOR_END: record
 
-/// A batch of so many images out of so many, of so many numbers each.
-fn gather(device: &impl Backend, [data, rows, cols]: [usize; 3]) -> Program {
-    let mut cx = Recorder::new(Pass { rows, ..ALONE }, device.form());
-    let of = |place, rows, cols| Tensor::new(place, 0, rows, cols);
-    let reads = [
-        of(Place::Data, data, cols).whole(),
-        of(Place::Truth, data, 1).whole(),
-        of(Place::Order, data, 1).whole(),
-        state::tensor().whole(),
-    ];
-    let writes = [of(Place::Input, rows, cols), of(Place::Labels, rows, 1)].map(Tensor::by_rows);
-    cx.of("batch", |cx| {
-        cx.rows("gather", rows, reads, writes, move |first, reads, [images, labels]| {
-            let [data, truth, order, state] = reads;
-            let order = &whole(order)[first + whole(state)[state::START] as usize..];
-            for (at, (to, label)) in order.iter().zip(images.chunks_exact_mut(cols).zip(labels)) {
-                to.copy_from_slice(&data[*at as usize * cols..][..cols]);
-                *label = truth[*at as usize];
-            }
-        })
-        .launches(Launch::each(GATHER, "gather", rows * cols).with(&[cols]));
-    });
-    cx.finish()
+/// A batch out of so many images, of so many numbers each.
+fn gather(cx: &mut Recorder, order: Tensor, [data, cols]: [usize; 2]) {
+    let (rows, of) = (cx.pass.rows, Tensor::new);
+    let [images, truth] = [(Place::Data, cols), (Place::Truth, 1)].map(|(p, n)| of(p, 0, data, n));
+    let reads = [images, truth, order, state::tensor()].map(Tensor::whole);
+    let writes =
+        [(Place::Input, cols), (Place::Labels, 1)].map(|(p, n)| of(p, 0, rows, n).by_rows());
+    cx.rows("gather", rows, reads, writes, move |first, reads, [images, labels]| {
+        let [data, truth, order, state] = reads;
+        let order = &whole(order)[first + whole(state)[state::START] as usize..];
+        for (at, (to, label)) in order.iter().zip(images.chunks_exact_mut(cols).zip(labels)) {
+            to.copy_from_slice(&data[*at as usize * cols..][..cols]);
+            *label = truth[*at as usize];
+        }
+    })
+    .launches(Launch::each(GATHER, "gather", rows * cols).with(&[cols]));
+}
+
+/// A batch of windows of a length out of so many tokens, and of each token the one behind it.
+fn windows(cx: &mut Recorder, order: Tensor, [tokens, length]: [usize; 2]) {
+    let (rows, of) = (cx.pass.rows, Tensor::new);
+    let reads = [of(Place::Data, 0, tokens, 1), order, state::tensor()].map(Tensor::whole);
+    let writes = [Place::Input, Place::Labels].map(|place| of(place, 0, rows, 1).by_rows());
+    cx.rows("gather", rows, reads, writes, move |first, reads, [tokens, targets]| {
+        let [stream, order, state] = reads;
+        let order = &whole(order)[whole(state)[state::START] as usize..];
+        for (at, (token, target)) in (first..).zip(tokens.iter_mut().zip(targets)) {
+            let at = order[at / length] as usize + at % length;
+            (*token, *target) = (stream[at], stream[at + 1]);
+        }
+    })
+    .launches(Launch::each(GATHER, "windows", rows).with(&[length]));
 }

@@ -341,7 +341,7 @@ impl<'g> Gpu<'g> {
         self.device.launch(&kernel, gpu::Launch::new(grid, block), &args)
     }
 
-    /// Starts the kernel that sets the words of the state.
+    /// Starts the kernel that sets the words of the state that a host tells.
     fn set(&self, words: &[f32]) -> Result<()> {
         let kernel = self.kernels.get(self.device, (SET, "set", &Macros::new()))?;
         let mut args = vec![Arg::Buffer(self.lasting(Place::State)?)];
@@ -389,7 +389,7 @@ impl<'g> Backend for Gpu<'g> {
 
     fn write(&mut self, to: Tensor, words: &[f32]) {
         self.noted(|| match to.place {
-            Place::State if words.len() == state::WORDS => self.set(words),
+            Place::State if words.len() == state::TOLD => self.set(words),
             _ => self.copy_to(to, words),
         });
     }

@@ -9,14 +9,14 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 /// `product.cl`.
 pub const PRODUCT: &str = include_str!("../../engine/kernels/product.cl");
-/// The words of [`state`], set by arguments: a copy from the host would wait for all kernels before it.
+/// The words of [`state`] that a host tells, set by arguments: a copy from the host would wait for all kernels before it.
 pub const SET: &str = "
 KERNEL THREADS_OF_BLOCK(1, 1) void set(
     GLOBAL uint *to, uint a, uint b, uint c, uint d, uint e, uint f, uint g, uint h, uint i, uint j,
-    uint k, uint l)
+    uint k)
 {
-    uint words[12] = {a, b, c, d, e, f, g, h, i, j, k, l};
-    for (uint at = 0; at < 12; at++) to[at] = words[at];
+    uint words[11] = {a, b, c, d, e, f, g, h, i, j, k};
+    for (uint at = 0; at < 11; at++) to[at] = words[at];
 }
 ";
 
@@ -27,6 +27,7 @@ pub fn text(source: &str) -> String {
         ("SEED", state::SEED),
         ("DRAW", state::DRAW),
         ("RATE", state::RATE),
+        ("LIMIT", state::LIMIT),
         ("CLIP", state::CLIP),
         ("SHARE", state::SHARE),
         ("FIRST", state::FIRST),

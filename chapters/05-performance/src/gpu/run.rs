@@ -106,7 +106,7 @@ pub fn launches(gpu: &dyn gpu::Gpu, model: Model, batch: usize) -> Result<usize>
 pub fn seconds_of_launch(gpu: &dyn gpu::Gpu, count: usize) -> Result<f64> {
     let kernel = gpu.compile(&text(SET), &[], "set")?;
     let words = gpu.alloc(4 * state::WORDS)?;
-    let numbers = (0..state::WORDS as u32).map(Arg::U32);
+    let numbers = (0..state::TOLD as u32).map(Arg::U32);
     let args: Vec<Arg> = [Arg::Buffer(&words)].into_iter().chain(numbers).collect();
     // The shortest of five: what interrupts one, or loads the kernel, makes it longer.
     let row = |count: usize| -> Result<f64> {

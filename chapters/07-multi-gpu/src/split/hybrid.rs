@@ -21,7 +21,7 @@ use engine::{
     params::{Params, WHOLE},
     program::{Numbers, Program, What},
     record::{Pass, Recorder},
-    rule::{ALONE, Rule},
+    rule::Rule,
     step::{self, Step},
     sums::dot,
     tensor::{Place, Tensor},
@@ -172,9 +172,8 @@ impl step::Split for Part {
         }
     }
 
-    fn norm(&self, model: &Model, form: Form) -> Program {
-        let Some(own) = &self.own else { return step::Whole.norm(model, form) };
-        let mut cx = Recorder::new(ALONE, form);
+    fn squares(&self, model: &Model, cx: &mut Recorder) -> Tensor {
+        let Some(own) = &self.own else { return step::Whole.squares(model, cx) };
         let [mine, all] = [(); 2].map(|()| cx.tensor(1, 1));
         cx.of("norm", |cx| {
             cx.rows("zero", 1, [], [mine.by_rows()], |_, [], [sum]| sum.fill(0.0));
@@ -188,8 +187,7 @@ impl step::Split for Part {
             }
             cx.collective(What::Sum, ALL, Some(mine), Some(all));
         });
-        cx.program.outputs.push(all);
-        cx.finish()
+        all
     }
 }
 
@@ -344,14 +342,15 @@ impl<C: Communicator + ?Sized + 'static, B: Backend> Member<C, B> {
         Ok(f64::from(loss[0]))
     }
 
-    /// The length of the whole network's gradient.
+    /// The length of the whole network's gradient, which the next update shortens to this one; as [`step::Step::clip`].
     ///
     /// # Errors
     /// The communicator's.
-    pub fn norm(&mut self) -> Result<f64> {
-        let norm = self.step.norm();
+    pub fn clip(&mut self, limit: f64) -> Result<f64> {
+        let norm = self.step.clip(limit as f32);
+        let norm = self.step.device.fetched(norm);
         self.check()?;
-        Ok(norm)
+        Ok(f64::from(norm[0]))
     }
 
     /// Moves the parameters, at this rate if the rule has none of its own.

@@ -4,7 +4,7 @@ use super::gpt::Gpt;
 use crate::{
     Model, Result,
     count::Bytes,
-    train::{Settings, Step, batches::Batch, trainer},
+    train::{Settings, Step, batches::Batch, schedule},
     transformer,
 };
 use engine::{backend::Backend, cpu::Cpu, words::words};
@@ -52,10 +52,11 @@ impl<C: Communicator + ?Sized + 'static, B: Backend> Rank<C, B> {
     // ANCHOR: step
     pub fn step(&mut self, [tokens, targets]: &Batch) -> Result<Step> {
         let loss = self.member.gradient(words(tokens), targets)?;
-        let norm = self.member.norm()?; // of what all ranks have
-        let (step, clip) = trainer::close(&self.settings, self.step, loss, norm)?;
-        self.member.step.set_clip(clip);
-        self.member.update(step.lr as f32)?;
+        let norm = self.member.clip(self.settings.clip)?; // of what all ranks have
+        let lr = schedule::rate(&self.settings, self.step);
+        let step = Step { step: self.step + 1, loss, lr, norm };
+        step.check()?;
+        self.member.update(lr as f32)?;
         self.step = step.step;
         Ok(step)
     }

@@ -185,24 +185,25 @@ fn follow(
     report: &mut Report,
 ) -> Result<Flow> {
     report.begin(trainer);
-    while trainer.step < trainer.settings.steps {
-        let step = backend.step(stream)?;
+    let mut stop = false;
+    while !stop && trainer.step < trainer.settings.steps || backend.ahead() > 0 {
+        // No step is begun behind one whose model somebody looks at.
+        let last = if stop { 0 } else { report.next_look(&trainer.settings, trainer.step) };
+        let step = backend.step_of(stream, last)?;
         trainer.step = step.step;
-        if report.looks(&trainer.settings, step.step) {
+        let none_begun = backend.ahead() == 0;
+        if report.looks(&trainer.settings, step.step, none_begun) {
             backend.hand_back(trainer)?;
         }
         report.step(trainer, &step)?;
-        if let Some(steps) = report.plan() {
-            trainer.settings.steps = steps;
-            backend.plan(steps);
+        if none_begun && let Some(steps) = report.plan() {
+            trainer.settings.steps = steps.max(step.step);
+            backend.plan(trainer.settings.steps);
         }
-        if report.stop() {
-            backend.hand_back(trainer)?;
-            return Ok(Flow::Stopped);
-        }
+        stop |= report.stop();
     }
     backend.hand_back(trainer)?;
-    Ok(Flow::Finished)
+    Ok(if stop { Flow::Stopped } else { Flow::Finished })
 }
 
 /// Refuses what others than this machine's cores can't do, where they take the steps, and replicas that can't share a batch.
@@ -302,7 +303,7 @@ fn begin(
                     ));
                 }
                 match &mut backend {
-                    Some(backend) => backend.step(&text.training),
+                    Some(backend) => backend.step_of(&text.training, u64::MAX),
                     None => trial.step(&text.training),
                 }
             };

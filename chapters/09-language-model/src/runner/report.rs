@@ -104,9 +104,16 @@ impl<'s> Report<'s> {
         Ok(self.log.points)
     }
 
-    /// Whether somebody looks at the model after this step.
-    pub(crate) fn looks(&self, settings: &Settings, step: u64) -> bool {
+    /// Whether somebody looks at the model after this step. By the clock alone it can wait for steps that are begun.
+    pub(crate) fn looks(&mut self, settings: &Settings, step: u64, none_begun: bool) -> bool {
+        self.late &= none_begun;
         due(settings, step) || self.late
+    }
+
+    /// The next step after `step` ones whose model somebody looks at, or which is waited for by a checkpoint or a plan.
+    pub(crate) fn next_look(&self, settings: &Settings, step: u64) -> u64 {
+        let waits = self.late || self.planned.is_some();
+        (step + 1..).find(|step| waits || due(settings, *step)).unwrap_or(step)
     }
 
     /// Seconds of the run so far.

@@ -33,9 +33,20 @@ pub trait Backend {
     /// # Errors
     /// As [`Trainer::step`]; the device's, and the other ranks'.
     fn step(&mut self, stream: &[u32]) -> Result<Step>;
+    /// [`Backend::step`]; those behind it may be begun, up to number `last`.
+    ///
+    /// # Errors
+    /// As [`Backend::step`].
+    fn step_of(&mut self, stream: &[u32], _last: u64) -> Result<Step> {
+        self.step(stream)
+    }
+    /// Steps that are begun and have not ended.
+    fn ahead(&self) -> u64 {
+        0
+    }
     /// The run has so many steps from now on.
     fn plan(&mut self, steps: u64);
-    /// Brings a trainer to the same step: its parameters, its optimizer's memory and its step.
+    /// Brings a trainer to the same step, behind which none is begun: its parameters, its optimizer's memory and its step.
     ///
     /// # Errors
     /// The device's.

@@ -2,11 +2,12 @@
 
 use crate::{
     Config, Error, Layout, Model, Result,
-    train::{adamw::Moments, batches, clip, schedule, settings::Settings},
+    train::{adamw::Moments, schedule, settings::Settings},
     transformer::Transformer,
 };
 use engine::{backend::Backend, cpu::Cpu, tensor::Place};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// What a step came to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,17 +22,40 @@ pub struct Step {
     pub norm: f64,
 }
 
+impl Step {
+    /// # Errors
+    /// [`Error::Diverged`] if loss or norm is no number.
+    pub(crate) fn check(&self) -> Result<()> {
+        let Self { step, loss, lr, norm } = *self;
+        for (what, found) in [("the loss", loss), ("the gradient's norm", norm)] {
+            if !found.is_finite() {
+                return Err(Error::Diverged { step, lr, what, found });
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A model that learns, and all that its next step depends on, on a device of the engine.
 pub struct Trainer<B: Backend = Cpu> {
     /// The model's sizes.
     pub config: Config,
     /// What the run was told.
     pub settings: Settings,
-    /// Steps taken.
+    /// Steps taken, of which it is known what they came to.
     pub step: u64,
     /// The model in the engine.
     pub transformer: Transformer<B>,
     tokenizer: String,
+    /// Steps that were begun behind these.
+    begun: VecDeque<Begun<B::Fetching>>,
+}
+
+/// What a step that was begun will have come to.
+struct Begun<F> {
+    losses: Vec<F>,
+    norm: F,
+    lr: f64,
 }
 
 impl Trainer {
@@ -70,7 +94,7 @@ impl<B: Backend> Trainer<B> {
 
     fn with(transformer: Transformer<B>, model: Model, settings: Settings) -> Self {
         let Model { config, tokenizer, .. } = model;
-        Self { config, settings, step: 0, transformer, tokenizer }
+        Self { config, settings, step: 0, transformer, tokenizer, begun: VecDeque::new() }
     }
 
     /// What has failed on the device.
@@ -102,6 +126,7 @@ impl<B: Backend> Trainer<B> {
 
     /// Goes on behind so many steps, with these parameters and means.
     pub fn restore(&mut self, step: u64, parameters: &[f32], moments: &Moments) {
+        self.begun.clear();
         restore(&mut self.transformer.step, step, parameters, moments);
         self.step = step;
     }
@@ -117,17 +142,52 @@ impl<B: Backend> Trainer<B> {
     /// [`Error::Diverged`] if the loss or the gradient's norm is no number; as [`Trainer::sound`].
     // ANCHOR: step
     pub fn step(&mut self, stream: &[u32]) -> Result<Step> {
-        let [tokens, targets] = batches::batch(&self.settings, self.step, stream)?;
-        let loss = self.transformer.gradient(&tokens, &targets, tokens.len())?;
-        let norm = self.transformer.step.norm();
+        self.begin(stream)?;
+        self.end()
+    }
+
+    /// Begins the step behind all that were begun; a device is not waited for.
+    ///
+    /// # Errors
+    /// As [`Trainer::new`], of the stream.
+    pub fn begin(&mut self, stream: &[u32]) -> Result<()> {
+        let at = self.step + self.ahead();
+        let losses = self.transformer.begin(self.settings, at, stream)?;
+        let lr = schedule::rate(&self.settings, at);
+        let norm = self.transformer.step.clip(self.settings.clip as f32);
+        self.transformer.step.update(lr as f32);
+        self.begun.push_back(Begun { losses, norm, lr });
+        Ok(())
+    }
+    // ANCHOR_END: step
+
+    /// Steps that are begun and have not ended.
+    pub fn ahead(&self) -> u64 {
+        self.begun.len() as u64
+    }
+
+    /// What the first step that was begun came to. Neither it nor those behind it change anything if it fails.
+    ///
+    /// # Errors
+    /// As [`Trainer::step`].
+    pub fn end(&mut self) -> Result<Step> {
+        let tokens = self.tokens();
+        let Some(Begun { losses, norm, lr }) = self.begun.pop_front() else {
+            return Err(Error::Config("no step was begun".to_owned()));
+        };
+        let loss = self.transformer.loss(losses, tokens);
+        let norm = self.transformer.step.device.fetched(norm);
         self.sound()?;
-        let (step, clip) = close(&self.settings, self.step, loss, norm)?;
-        self.transformer.step.set_clip(clip);
-        self.transformer.step.update(step.lr as f32);
+        let step = Step { step: self.step + 1, loss, lr, norm: f64::from(norm[0]) };
+        if let Err(diverged) = step.check() {
+            self.begun.clear();
+            self.transformer.step.set_updates(self.step as u32);
+            self.transformer.step.set_clip(1.0);
+            return Err(diverged);
+        }
         self.step = step.step;
         Ok(step)
     }
-    // ANCHOR_END: step
 }
 
 /// Puts parameters and means back, behind so many updates.
@@ -142,19 +202,4 @@ pub(crate) fn restore<B: Backend>(
         engine.from_file(place, values);
     }
     engine.set_updates(updates as u32);
-}
-
-/// The step after `taken` ones, whose batch had this loss and whose gradient this norm, and what the gradient is multiplied
-/// with.
-///
-/// # Errors
-/// [`Error::Diverged`] if one of the two is no number.
-pub(crate) fn close(settings: &Settings, taken: u64, loss: f64, norm: f64) -> Result<(Step, f32)> {
-    let (step, lr) = (taken + 1, schedule::rate(settings, taken));
-    for (what, found) in [("the loss", loss), ("the gradient's norm", norm)] {
-        if !found.is_finite() {
-            return Err(Error::Diverged { step, lr, what, found });
-        }
-    }
-    Ok((Step { step, loss, lr, norm }, clip::factor(norm, settings.clip)))
 }

@@ -140,6 +140,35 @@ fn a_device_gives_the_same_bits_again_in_segments_and_after_a_break() {
 }
 
 #[test]
+fn steps_that_are_begun_ahead_are_those_that_are_waited_for() {
+    let Some(device) = testing::opencl() else { return };
+    for size in SIZES {
+        let (mut begun, stream) = trainer(size);
+        begun.settings.batch *= 3; // two pieces or more
+        begun.settings.accumulate *= 3;
+        let begun = Trainer::new(begun.model(), begun.settings, &stream, 1).unwrap();
+        let run = |ahead: &dyn Fn(u64) -> u64| {
+            let mut there = gpu::trainer(&*device, &begun, &stream).unwrap();
+            let mut most = 0;
+            let steps: Vec<_> = (0..5)
+                .map(|step| {
+                    let found = there.step_of(&stream, ahead(step)).unwrap();
+                    most = there.ahead().max(most);
+                    found
+                })
+                .collect();
+            assert_eq!(there.ahead(), 0);
+            (most, steps, there.model().parameters)
+        };
+        let (none, (most, ..)) = (run(&|_| 0), run(&|_| 5));
+        assert_eq!((none.0, most), (0, 2));
+        for all in [run(&|_| 5), run(&|step| (step + 2).min(5))] {
+            assert!((all.1, all.2) == (none.1.clone(), none.2.clone()), "{size:?}");
+        }
+    }
+}
+
+#[test]
 fn a_loss_that_is_no_number_shows_as_on_the_cpu_and_changes_nothing() {
     let Some(device) = testing::opencl() else { return };
     let (mut cpu, stream) = trainer(SIZES[0]);
@@ -152,6 +181,10 @@ fn a_loss_that_is_no_number_shows_as_on_the_cpu_and_changes_nothing() {
     }
     let nan = |gradient: Vec<f32>| gradient.into_iter().map(f32::is_nan).collect::<Vec<_>>();
     assert!(nan(there.gradient()) == nan(cpu.gradient()));
+    // Those that were begun behind it change nothing, too.
+    let error = there.step_of(&stream, 9).unwrap_err();
+    assert!(matches!(error, Error::Diverged { step: 1, .. }) && there.ahead() == 0, "{error}");
+    assert_eq!(there.transformer.step.updates(), 0);
     let mut back = trainer(SIZES[0]).0;
     there.hand_back(&mut back).unwrap();
     assert_eq!((back.step, back.moments()), (0, moments));

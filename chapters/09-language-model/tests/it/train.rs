@@ -1,6 +1,5 @@
 mod adamw;
 mod batches;
-mod clip;
 mod run;
 mod schedule;
 mod trainer;

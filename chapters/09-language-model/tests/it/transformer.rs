@@ -90,7 +90,7 @@ fn gradients_are_finite_differences_of_the_plain_loops() {
         };
         let p = wide(&model.parameters);
         let mut fast = transformer(&model, sequences, 2);
-        let found = fast.gradient(&tokens, &targets, tokens.len()).unwrap();
+        let found = fast.gradient(&tokens, &targets).unwrap();
         let gradient = fast.step.to_file(Place::Gradient);
         assert!((found - loss(&p)).abs() < 1e-5, "{found}");
         let mut random = SplitMix64::new(7);
@@ -146,7 +146,7 @@ fn the_same_bits_for_any_number_of_threads_and_again_in_the_same_buffers() {
     let (tokens, targets) = batch_of(&config, 5 * 140, 3);
     let run = |threads| {
         let mut fast = transformer(&model, 5, threads);
-        let mut of = || fast.gradient(&tokens, &targets, tokens.len()).unwrap();
+        let mut of = || fast.gradient(&tokens, &targets).unwrap();
         let losses = [of(), of()];
         let gradient = fast.step.to_file(Place::Gradient);
         fast.step.update(1e-3);
@@ -170,7 +170,7 @@ fn products_of_bf16_are_near_those_of_f32() {
     let [exact, rounded] = [Numbers::F32, Numbers::Bf16].map(|numbers| {
         let settings = Settings { numbers, ..settings(&config, 3) };
         let mut fast = Transformer::new(&model, &settings, 2).unwrap();
-        fast.gradient(&tokens, &targets, tokens.len()).unwrap();
+        fast.gradient(&tokens, &targets).unwrap();
         wide(&fast.step.to_file(Place::Gradient))
     });
     let off = error(&rounded, &exact);
@@ -197,7 +197,7 @@ fn the_ledger_of_a_step_is_what_its_page_counts() {
     let (sequences, tokens) = (4, config.context);
     let (inputs, targets) = batch_of(&config, sequences * tokens, 3);
     let mut fast = transformer(&model(config), sequences, 1);
-    fast.gradient(&inputs, &targets, inputs.len()).unwrap();
+    fast.gradient(&inputs, &targets).unwrap();
     let calls = &fast.step.passes.values().next().unwrap().calls;
     let of = |name: &str| -> Entry {
         let all = ledger(calls).into_iter().filter(|entry| entry.name == name);
@@ -251,7 +251,7 @@ fn memory_is_that_of_a_piece_or_of_a_segment() {
         let (tokens, targets) = batch_of(&config, sequences * config.context, 3);
         let settings = Settings { recompute, ..settings(&config, sequences) };
         let mut fast = Transformer::new(&model, &settings, 1).unwrap();
-        let loss = fast.gradient(&tokens, &targets, tokens.len()).unwrap();
+        let loss = fast.gradient(&tokens, &targets).unwrap();
         let Step { device, .. } = &fast.step;
         let lasting: usize = Place::LASTING.map(|place| device.bytes(place)).iter().sum();
         let found = bytes(&fast.step) + lasting;

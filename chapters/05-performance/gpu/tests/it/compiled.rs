@@ -23,7 +23,8 @@ use engine_gpu::{
 /// Text, name and macros of all kernels, each once.
 fn all() -> Vec<(&'static str, &'static str, Macros)> {
     let mut all = vec![(SET, "set", Vec::new()), (GATHER, "gather", Vec::new())];
-    all.push((UPDATE, "squares", Vec::new()));
+    all.push((GATHER, "windows", Vec::new()));
+    all.extend(["squares", "clip"].map(|entry| (UPDATE, entry, Vec::new())));
     let ranks = ["zero", "copy_words", "weigh", "losses"];
     all.extend(ranks.map(|entry| (RANKS, entry, Vec::new())));
     let rules = [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (4, 1)];

@@ -3,13 +3,15 @@
 use crate::steps::{BATCH, batch, error, models, step_of};
 use cpu_gpu::gpu::testing::opencl;
 use engine::{
-    backend::Backend as _,
+    backend::Backend,
+    cpu::Cpu,
     model::{self, Model},
     needs::Needs,
     plan::Plan,
     program::{Call, Numbers},
     record::Pass,
     rule::Rule,
+    state,
     step::{Step, program},
     tensor::{Place, Tensor},
 };
@@ -182,6 +184,43 @@ fn a_batch_is_gathered_on_the_device() {
     let [first, second, third] = [first, second, third].map(|own| device.device.fetched(own));
     assert!(first == second && first != third && third.len() == 10 * BATCH);
     device.device.check().unwrap();
+}
+
+/// The factor is found where the gradient is, and so is what is no number.
+fn shortened<B: Backend>(device: B) {
+    let mut step = Step::on(device, model::linear(3), 1, Rule::adam());
+    let (all, words) = (step.model.params.all(Place::Gradient), step.model.params.words());
+    let mut after = |g: f32| {
+        step.device.write(all, &vec![g; words]);
+        let norm = step.clip(2.0);
+        step.update(1e-3);
+        let clip = step.device.read(state::tensor())[state::CLIP];
+        let moved = step.to_file(Place::Params);
+        (step.device.fetched(norm)[0], clip, moved, step.to_file(Place::Mean))
+    };
+    let root = (words as f32).sqrt();
+    for (g, factor) in [(1.0 / root, 1.0), (8.0 / root, 0.25), (-4.0 / root, 0.5)] {
+        let (norm, clip, ..) = after(g);
+        assert!((norm / (g.abs() * root) - 1.0).abs() < 1e-5, "{norm}");
+        assert!((clip / factor - 1.0).abs() < 1e-5, "{clip}");
+    }
+    let (_, _, params, means) = after(0.0);
+    for g in [f32::NAN, f32::INFINITY, 1e30, 1.0] {
+        // The last one is a number, and comes too late.
+        let (norm, clip, moved, mean) = after(g);
+        assert_eq!((norm.is_finite(), clip), (g < 2.0, -1.0));
+        assert!(moved == params && mean == means, "{g} has moved something");
+    }
+    step.set_clip(1.0);
+    step.update(1e-3);
+    assert!(step.to_file(Place::Params) != params);
+}
+
+#[test]
+fn a_gradient_is_shortened_on_the_device_and_nothing_moves_by_one_that_is_no_number() {
+    shortened(Cpu::new(2));
+    let Some(gpu) = opencl() else { return };
+    shortened(Gpu::new(&*gpu));
 }
 
 /// So that a forgotten copy or another launch fails here: what a GPU does in a step, by number. It takes no device.

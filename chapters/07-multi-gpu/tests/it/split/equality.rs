@@ -208,8 +208,7 @@ fn the_norm_is_that_of_the_whole_gradient_on_every_rank_and_shortens_it() {
             let all = threads::run(ranks, |comm| {
                 let mut member = Member::new(&job, way.settings(ranks), comm)?;
                 member.gradient(&batch.x, &batch.words())?;
-                let norm = member.norm()?;
-                member.step.set_clip((0.1 / norm) as f32);
+                let norm = member.clip(0.1)?;
                 member.update(0.0)?;
                 Ok((norm, member.parameters()?))
             });
