@@ -179,6 +179,7 @@ impl Op for CausalAttention {
     }
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        let x = cx.rows_of(x, QKV * self.shape.width());
         if !cx.form.cached {
             return self.record_at_once(cx, x);
         }

@@ -88,6 +88,7 @@ impl Op for RmsNorm {
     }
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
+        let x = cx.rows_of(x, self.scale.cols);
         let (scale, y) = (self.scale, cx.like(x));
         let (rows, reads) = (x.rows, [x.by_rows(), scale.whole()]);
         // For a GPU: its sums down the rows have no row at hand.

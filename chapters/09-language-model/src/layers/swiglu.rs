@@ -79,6 +79,7 @@ impl Op for SwiGlu {
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
         let (down, Tensor { rows: hidden, cols: width, .. }) = (self.down, self.down);
+        let x = cx.rows_of(x, 2 * hidden);
         let (rows, h, y) = (x.rows, cx.tensor(x.rows, hidden), cx.tensor(x.rows, width));
         // ANCHOR: launch
         cx.rows("gate", rows, [x.by_rows()], [h.by_rows()], move |_, [x], [h]| {
