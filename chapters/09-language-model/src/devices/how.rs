@@ -12,7 +12,9 @@ use multi_gpu::{
     Communicator as _,
     comm::counting::{Counting, Traffic},
     cores::keep_to_core,
-    split::{equality::Strategy, hybrid, schedule::Schedule, zero::Level},
+    split::{
+        equality::Strategy, hybrid, overlap::BUCKET, schedule::Schedule, zero::Level,
+    },
     threads,
 };
 use std::{
@@ -46,7 +48,7 @@ impl How {
         // Pieces that stay in a cache.
         let pieces = |batch: usize| batch.div_ceil(sequences(length)).max(1);
         let (way, micros) = match self {
-            Self::Data => (Strategy::Data, pieces(batch.div_ceil(ranks))),
+            Self::Data => (Strategy::Overlap(BUCKET), pieces(batch.div_ceil(ranks))),
             Self::Zero => {
                 let way = Strategy::Zero(Level::Optimizer);
                 (way, pieces(batch.div_ceil(ranks)))
