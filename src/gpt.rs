@@ -73,7 +73,11 @@ impl Gpt {
             recompute: train.recompute,
             lr: lr.unwrap_or(usual.lr),
             seed: seed.unwrap_or(usual.seed),
-            numbers: if precision == Some(Precision::Bf16) { Numbers::Bf16 } else { Numbers::F32 },
+            numbers: match precision.unwrap_or_default() {
+                Precision::F32 => Numbers::F32,
+                Precision::Bf16 => Numbers::Bf16,
+                Precision::Amp => Numbers::F16,
+            },
             rule: AdamW { decay: decay.unwrap_or(usual.rule.decay), ..usual.rule },
             ..usual
         };

@@ -286,11 +286,10 @@ impl Train {
             ("--patience", self.patience.is_some()),
             ("--limit", self.limit.is_some()),
             ("--processes", self.processes),
-            ("--precision amp", self.precision == Some(Precision::Amp)),
         ] {
             if given {
                 bail!(
-                    "{option} is for models of digits; a language model takes --size, --minutes, --tokens, --text, --context, --batch, --accumulate, --recompute, --lr, --warmup, --decay, --seed, --precision f32 or bf16, --replicas and --device"
+                    "{option} is for models of digits; a language model takes --size, --minutes, --tokens, --text, --context, --batch, --accumulate, --recompute, --lr, --warmup, --decay, --seed, --precision, --replicas and --device"
                 );
             }
         }

@@ -14,6 +14,8 @@ pub enum Numbers {
     F32,
     /// Rounded to bf16: half the bytes, and a unit of its own on CPUs that have one.
     Bf16,
+    /// Rounded to f16, with a factor before the derivatives: chapter 6's mixed precision.
+    F16,
 }
 
 impl From<Numbers> for program::Numbers {
@@ -21,6 +23,7 @@ impl From<Numbers> for program::Numbers {
         match numbers {
             Numbers::F32 => Self::F32,
             Numbers::Bf16 => Self::Bf16,
+            Numbers::F16 => Self::F16,
         }
     }
 }

@@ -114,7 +114,18 @@ impl<B: Backend> Step<B> {
         let (passes, gathers, state) = (HashMap::new(), HashMap::new(), [0; state::TOLD]);
         let (clip, kept, order, told) = (None, Kept::Images(0), 0, None);
         let mut step = Self {
-            model, split, device, passes, update, clip, gathers, kept, order, means, state, told,
+            model,
+            split,
+            device,
+            passes,
+            update,
+            clip,
+            gathers,
+            kept,
+            order,
+            means,
+            state,
+            told,
         };
         let params = &mut step.model.params;
         let (values, kept) = (params.first_values(), params.kept.clone());

@@ -1,6 +1,7 @@
 //! The factor before the loss: large enough that gradients do not vanish in f16, small enough that they do not overflow.
 
-use training::{Error, Result, checkpoint::LossScale};
+pub use training::checkpoint::LossScale;
+use training::{Error, Result};
 
 /// How the factor changes while training.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -12,9 +12,7 @@ use multi_gpu::{
     Communicator as _,
     comm::counting::{Counting, Traffic},
     cores::keep_to_core,
-    split::{
-        equality::Strategy, hybrid, overlap::BUCKET, schedule::Schedule, zero::Level,
-    },
+    split::{equality::Strategy, hybrid, overlap::BUCKET, schedule::Schedule, zero::Level},
     threads,
 };
 use std::{

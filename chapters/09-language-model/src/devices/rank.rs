@@ -4,10 +4,11 @@ use super::gpt::Gpt;
 use crate::{
     Model, Result,
     count::Bytes,
-    train::{Settings, Step, batches::Batch, schedule},
+    train::{Settings, Step, batches::Batch, schedule, trainer},
     transformer,
 };
 use engine::{backend::Backend, cpu::Cpu, words::words};
+use mixed_precision::amp::scaler::Scaler;
 use multi_gpu::{
     Communicator,
     split::{
@@ -23,6 +24,8 @@ pub struct Rank<C: ?Sized, B: Backend = Cpu> {
     pub settings: Settings,
     /// Steps taken.
     pub step: u64,
+    /// The factor before derivatives in f16, of all ranks.
+    pub scaler: Option<Scaler>,
     /// Its part of the model, in chapter 7's engine.
     pub member: Member<C, B>,
 }
@@ -42,21 +45,22 @@ impl<C: Communicator + ?Sized + 'static, B: Backend> Rank<C, B> {
         transformer::check(&model.config, (settings.batch, settings.length))?;
         let split = hybrid::Settings { numbers: settings.numbers.into(), ..split };
         let member = Member::on(&Gpt { model, settings }, split, comm, device)?;
-        Ok(Self { settings, step: 0, member })
+        Ok(Self { settings, step: 0, scaler: settings.scaler(), member })
     }
 
     /// The next step, by all ranks at once: each calls this with the same batch.
     ///
     /// # Errors
-    /// [`crate::Error::Diverged`] on all ranks alike, the device's and the communicator's.
+    /// As [`Trainer::step`](crate::train::Trainer::step), on all ranks alike; the device's and the communicator's.
     // ANCHOR: step
     pub fn step(&mut self, [tokens, targets]: &Batch) -> Result<Step> {
+        trainer::begin(&mut self.member.step, self.scaler);
         let loss = self.member.gradient(words(tokens), targets)?;
         let norm = self.member.clip(self.settings.clip)?; // of what all ranks have
         let lr = schedule::rate(&self.settings, self.step);
-        let step = Step { step: self.step + 1, loss, lr, norm };
-        step.check()?;
         self.member.update(lr as f32)?;
+        let step = Step { step: self.step + 1, loss, lr, norm };
+        trainer::close(&mut self.member.step, &mut self.scaler, &step)?;
         self.step = step.step;
         Ok(step)
     }

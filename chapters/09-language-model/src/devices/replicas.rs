@@ -15,6 +15,7 @@ use engine::{backend, cpu::Cpu, tensor::Place};
 use engine_gpu::Gpu;
 use lab::Device;
 use matmul::parallel::available;
+use mixed_precision::amp::scaler::Scaler;
 use multi_gpu::{
     Communicator,
     comm::gpus::{Joined, over_nccl},
@@ -67,13 +68,17 @@ enum Ask {
     /// A step on a batch, in a run of so many.
     Step(Arc<Batch>, u64, Sender<Step>),
     /// What it has come to.
-    State(Sender<[Vec<f32>; 3]>),
+    State(Sender<State>),
 }
+
+/// Parameters and both means, and the factor in f16.
+type State = ([Vec<f32>; 3], Option<Scaler>);
 
 /// Where all replicas begin.
 struct Begin {
     model: Model,
     moments: Moments,
+    scaler: Option<Scaler>,
     settings: Settings,
     step: u64,
     replicas: usize,
@@ -87,10 +92,10 @@ impl Replicas {
     /// # Errors
     /// As [`can_share`]; a sentence for more memory than a device has; what it or its compiler says.
     pub fn new(begun: &Trainer, replicas: usize, device: Option<Device>) -> Result<Self> {
-        let Trainer { settings, step, .. } = *begun;
+        let Trainer { settings, step, scaler, .. } = *begun;
         can_share(replicas, settings.batch)?;
         let (model, moments) = (begun.model(), begun.moments());
-        let begin = Arc::new(Begin { model, moments, settings, step, replicas, device });
+        let begin = Arc::new(Begin { model, moments, scaler, settings, step, replicas, device });
         let (come, ready) = channel();
         let start = |comm| {
             let ((ask, asks), come) = (channel(), come.clone());
@@ -161,8 +166,9 @@ impl Begin {
         asks: &Receiver<Ask>,
     ) -> Result<()> {
         let (parameters, moments) = (&self.model.parameters, &self.moments);
-        trainer::restore(&mut rank.member.step, self.step, parameters, moments);
-        rank.step = self.step;
+        let at = (self.step, self.scaler);
+        trainer::restore(&mut rank.member.step, at, parameters, moments);
+        (rank.step, rank.scaler) = at;
         rank.member.check()?;
         let _ = come.send(told); // who does not wait for it will ask for nothing
         drop(come);
@@ -175,7 +181,7 @@ impl Begin {
                 Ask::State(said) => {
                     let state = STATE.map(|place| rank.member.step.to_file(place));
                     rank.member.check()?;
-                    let _ = said.send(state);
+                    let _ = said.send((state, rank.scaler));
                 }
             }
         }
@@ -206,7 +212,8 @@ impl Backend for Replicas {
         if let Some(first) = self.asks.first() {
             let _ = first.send(Ask::State(say));
         }
-        let [parameters, m, v] = self.all(&said, 1)?.swap_remove(0);
+        let ([parameters, m, v], scaler) = self.all(&said, 1)?.swap_remove(0);
+        trainer.scaler = scaler;
         trainer.restore(self.step, &parameters, &Moments { m, v });
         Ok(())
     }

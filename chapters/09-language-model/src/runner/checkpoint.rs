@@ -12,6 +12,7 @@ use lab::run::{
     checkpoint::{DAMAGED, pack, read, unpack},
     write_whole,
 };
+use mixed_precision::amp::scaler::LossScale;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -83,6 +84,8 @@ pub(super) struct Header<L> {
     config: Config,
     pub(super) settings: Settings,
     step: u64,
+    #[serde(default)]
+    loss_scale: Option<LossScale>,
     #[serde(flatten)]
     log: L,
 }
@@ -100,7 +103,8 @@ pub struct Checkpoint {
 pub fn save(folder: &Path, trainer: &Trainer, log: &Log) -> Result<()> {
     let Trainer { config, settings, step, .. } = *trainer;
     let (model, moments) = (trainer.model(), trainer.moments());
-    let header = Header { config, settings, step, log };
+    let loss_scale = trainer.scaler.map(|scaler| scaler.state());
+    let header = Header { config, settings, step, loss_scale, log };
     let bytes = pack(Kind::Text, &header, [&model.parameters, &moments.m, &moments.v])?;
     Ok(write_whole(&folder.join(CHECKPOINT), &bytes)?)
 }
@@ -137,7 +141,7 @@ impl Checkpoint {
     /// # Errors
     /// [`lab::Error::Damaged`] if it belongs to another text.
     pub fn resume(self, folder: &Path, text: &Text, threads: usize) -> Result<(Trainer, Log)> {
-        let Header { config, settings, step, mut log } = self.header;
+        let Header { config, settings, step, loss_scale, mut log } = self.header;
         if let Some(difference) = log.journal.identity.difference(&text.identity()) {
             let way = match (&log.note, &text.note) {
                 _ if log.folder.is_some() => "put the folder's files back as they were".to_owned(),
@@ -166,6 +170,9 @@ impl Checkpoint {
         let model = Model { config, layout, parameters, tokenizer: text.tokenizer.digest() };
         let parameters = model.parameters.clone();
         let mut trainer = Trainer::new(model, settings, &text.training, threads)?;
+        if let (Some(scaler), Some(state)) = (&mut trainer.scaler, loss_scale) {
+            scaler.set_state(state);
+        }
         trainer.restore(step, &parameters, &moments);
         Ok((trainer, log))
     }

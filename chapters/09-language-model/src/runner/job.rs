@@ -148,7 +148,7 @@ pub fn train_on(
         progress.println(&format!("device: {}", gpu.about().name));
     }
     let peak = gpu.is_none().then(|| match trainer.settings.numbers {
-        Numbers::F32 => peak::fma_f32(available()).value,
+        Numbers::F32 | Numbers::F16 => peak::fma_f32(available()).value,
         Numbers::Bf16 => Unit::best().peak(available()).value,
     });
     let of = (job.device.as_deref().unwrap_or("cpu"), job.checkpoint_every);
@@ -209,9 +209,9 @@ fn follow(
 /// Refuses what others than this machine's cores can't do, where they take the steps, and replicas that can't share a batch.
 fn on_cores(job: &Job, settings: &Settings) -> Result<()> {
     can_share(job.replicas, settings.batch)?;
-    if let (Some(device), Numbers::Bf16) = (&job.device, settings.numbers) {
+    if let (Some(device), Numbers::Bf16 | Numbers::F16) = (&job.device, settings.numbers) {
         return Err(Error::Config(format!(
-            "products of bf16 are for this machine's cores, not for {device}; take --device cpu, or --precision f32"
+            "products of 16 bits are for this machine's cores, not for {device}; take --device cpu, or --precision f32"
         )));
     }
     if settings.accumulate > 1 && job.replicas > 1 {

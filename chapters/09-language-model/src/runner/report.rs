@@ -242,7 +242,11 @@ impl Reporter for Report<'_> {
             settings.steps as f64 * trainer.tokens() as f64 / 1e6,
             settings.lr,
             settings.seed,
-            if settings.numbers == Numbers::Bf16 { ", products of bf16" } else { "" },
+            match settings.numbers {
+                Numbers::F32 => "",
+                Numbers::Bf16 => ", products of bf16",
+                Numbers::F16 => ", products of f16 with a loss scale",
+            },
         ));
         if trainer.step > 0 {
             self.progress.println(&format!("going on after step {}", trainer.step));

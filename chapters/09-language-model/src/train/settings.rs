@@ -1,6 +1,7 @@
 //! What a run can be told.
 
 use crate::{Error, Result, product::Numbers, train::adamw::AdamW};
+use mixed_precision::amp::scaler::{PYTORCH, Scaler, Scaling};
 use serde::{Deserialize, Serialize};
 
 /// Pieces of a batch in a checkpoint that names none.
@@ -62,6 +63,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The factor before derivatives at the beginning of a run whose numbers need one.
+    pub fn scaler(&self) -> Option<Scaler> {
+        (self.numbers == Numbers::F16).then(|| Scaler::new(Scaling::Dynamic(PYTORCH)))
+    }
+
     /// # Errors
     /// [`Error::Config`] if no run can have these settings.
     pub fn check(&self) -> Result<()> {

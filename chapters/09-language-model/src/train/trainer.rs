@@ -5,7 +5,8 @@ use crate::{
     train::{adamw::Moments, schedule, settings::Settings},
     transformer::Transformer,
 };
-use engine::{backend::Backend, cpu::Cpu, tensor::Place};
+use engine::{backend::Backend, cpu::Cpu, step, tensor::Place};
+use mixed_precision::amp::scaler::Scaler;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -46,6 +47,8 @@ pub struct Trainer<B: Backend = Cpu> {
     pub step: u64,
     /// The model in the engine.
     pub transformer: Transformer<B>,
+    /// The factor before derivatives in f16.
+    pub scaler: Option<Scaler>,
     tokenizer: String,
     /// Steps that were begun behind these.
     begun: VecDeque<Begun<B::Fetching>>,
@@ -94,7 +97,8 @@ impl<B: Backend> Trainer<B> {
 
     fn with(transformer: Transformer<B>, model: Model, settings: Settings) -> Self {
         let Model { config, tokenizer, .. } = model;
-        Self { config, settings, step: 0, transformer, tokenizer, begun: VecDeque::new() }
+        let (scaler, begun) = (settings.scaler(), VecDeque::new());
+        Self { config, settings, step: 0, transformer, scaler, tokenizer, begun }
     }
 
     /// What has failed on the device.
@@ -124,10 +128,10 @@ impl<B: Backend> Trainer<B> {
         Moments { m, v }
     }
 
-    /// Goes on behind so many steps, with these parameters and means.
+    /// Goes on behind so many steps, with these parameters and means, and the trainer's own factor.
     pub fn restore(&mut self, step: u64, parameters: &[f32], moments: &Moments) {
         self.begun.clear();
-        restore(&mut self.transformer.step, step, parameters, moments);
+        restore(&mut self.transformer.step, (step, self.scaler), parameters, moments);
         self.step = step;
     }
 
@@ -139,7 +143,8 @@ impl<B: Backend> Trainer<B> {
     /// The next step on the stream. Nothing changes if it fails.
     ///
     /// # Errors
-    /// [`Error::Diverged`] if the loss or the gradient's norm is no number; as [`Trainer::sound`].
+    /// [`Error::Diverged`] if the loss or the gradient's norm is no number; [`Error::Config`] if f16 has none for gradients,
+    /// whatever their factor; as [`Trainer::sound`].
     // ANCHOR: step
     pub fn step(&mut self, stream: &[u32]) -> Result<Step> {
         self.begin(stream)?;
@@ -152,6 +157,7 @@ impl<B: Backend> Trainer<B> {
     /// As [`Trainer::new`], of the stream.
     pub fn begin(&mut self, stream: &[u32]) -> Result<()> {
         let at = self.step + self.ahead();
+        begin(&mut self.transformer.step, self.scaler);
         let losses = self.transformer.begin(self.settings, at, stream)?;
         let lr = schedule::rate(&self.settings, at);
         let norm = self.transformer.step.clip(self.settings.clip as f32);
@@ -179,21 +185,20 @@ impl<B: Backend> Trainer<B> {
         let norm = self.transformer.step.device.fetched(norm);
         self.sound()?;
         let step = Step { step: self.step + 1, loss, lr, norm: f64::from(norm[0]) };
-        if let Err(diverged) = step.check() {
+        let closed = close(&mut self.transformer.step, &mut self.scaler, &step);
+        if closed.is_err() {
             self.begun.clear();
-            self.transformer.step.set_updates(self.step as u32);
-            self.transformer.step.set_clip(1.0);
-            return Err(diverged);
         }
+        closed?;
         self.step = step.step;
         Ok(step)
     }
 }
 
-/// Puts parameters and means back, behind so many updates.
+/// Puts parameters and means back, behind so many steps, some of which this factor's overflows have skipped.
 pub(crate) fn restore<B: Backend>(
-    engine: &mut engine::step::Step<B>,
-    updates: u64,
+    engine: &mut step::Step<B>,
+    (steps, scaler): (u64, Option<Scaler>),
     parameters: &[f32],
     moments: &Moments,
 ) {
@@ -201,5 +206,40 @@ pub(crate) fn restore<B: Backend>(
     for (place, values) in places.into_iter().zip([parameters, &moments.m, &moments.v]) {
         engine.from_file(place, values);
     }
-    engine.set_updates(updates as u32);
+    engine.set_updates(steps as u32 - updates_skipped(scaler));
+}
+
+/// A step begins, with this factor before its derivatives.
+pub(crate) fn begin<B: Backend>(engine: &mut step::Step<B>, scaler: Option<Scaler>) {
+    if let Some(scaler) = scaler {
+        engine.set_scale(scaler.scale());
+    }
+}
+
+/// A step has come to this. Where its gradient left the range of f16, nothing has moved, and the factor changes.
+///
+/// # Errors
+/// [`Error::Diverged`] if its loss or its norm is no number; [`Error::Config`] if no factor helps. Nothing has moved.
+pub(crate) fn close<B: Backend>(
+    engine: &mut step::Step<B>,
+    scaler: &mut Option<Scaler>,
+    step: &Step,
+) -> Result<()> {
+    let (finite, skipped) = (step.norm.is_finite(), updates_skipped(*scaler));
+    let closed = match scaler {
+        Some(scaler) if step.loss.is_finite() => {
+            scaler.update(finite).map_err(|why| Error::Config(why.to_string()))
+        }
+        _ => step.check(),
+    };
+    if !finite {
+        engine.set_updates(step.step as u32 - 1 - skipped);
+        engine.set_clip(1.0); // the next may move them again
+    }
+    closed
+}
+
+/// Steps after which nothing moved.
+fn updates_skipped(scaler: Option<Scaler>) -> u32 {
+    scaler.map_or(0, |scaler| scaler.state().skipped as u32)
 }

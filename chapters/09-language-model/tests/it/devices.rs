@@ -9,8 +9,10 @@ use language_model::{
         How, Replicas,
         how::{self, Ran},
     },
+    product::Numbers,
     train::{Backend as _, Settings, Trainer, batches},
 };
+use mixed_precision::amp::scaler::{Dynamic, LossScale, Scaler, Scaling};
 use multi_gpu::{
     split::{equality::Strategy, hybrid::Grid, schedule::Schedule, zero::Level},
     threads::PATIENCE,
@@ -149,6 +151,46 @@ fn replicas_take_a_trainers_place_and_hand_back() {
     // And the trainer goes on by itself.
     let (found, wanted) = (trainer.step(&stream).unwrap(), ahead.step(&stream).unwrap());
     assert!((found.loss / wanted.loss - 1.0).abs() < 1e-5);
+}
+
+#[test]
+fn numbers_of_16_bits_are_rounded_as_on_one_device() {
+    let stream = stream(&ODD);
+    let exact = alone(ODD, 5).1.model().parameters;
+    for numbers in [Numbers::Bf16, Numbers::F16] {
+        let settings = Settings { numbers, ..settings(&ODD, 5) };
+        let mut one = Trainer::new(model(ODD), settings, &stream, 1).unwrap();
+        for _ in 0..STEPS {
+            one.step(&stream).unwrap();
+        }
+        let one = one.model().parameters;
+        let rounding = error_f32(&one, &exact);
+        assert!(rounding > 1e-7, "{numbers:?}: nothing was rounded");
+        for ranks in [1, 3] {
+            let ran = how::train(How::Data, &model(ODD), settings, &stream, (ranks, STEPS));
+            for own in ran.unwrap().parameters {
+                assert!(error_f32(&own, &one) < 2.0 * rounding, "{numbers:?}, {ranks} ranks");
+                assert!(ranks > 1 || own == one, "{numbers:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_replicas_skip_the_step_that_overflowed() {
+    let (stream, start) = (stream(&ODD), 2f32.powi(60));
+    let settings = Settings { numbers: Numbers::F16, ..settings(&ODD, 5) };
+    let mut trainer = Trainer::new(model(ODD), settings, &stream, 1).unwrap();
+    trainer.scaler = Some(Scaler::new(Scaling::Dynamic(Dynamic { start, every: 2000 })));
+    let mut replicas = Replicas::new(&trainer, 2, None).unwrap();
+    for _ in 0..3 {
+        assert!(!replicas.step(&stream).unwrap().norm.is_finite());
+    }
+    replicas.hand_back(&mut trainer).unwrap();
+    let at = LossScale { scale: start / 8.0, good: 0, skipped: 3 };
+    assert_eq!(trainer.scaler.map(|scaler| scaler.state()), Some(at));
+    assert_eq!((trainer.step, trainer.transformer.step.updates()), (3, 0));
+    assert!(trainer.model().parameters == model(ODD).parameters);
 }
 
 #[test]

@@ -3,7 +3,9 @@ mod rms_norm;
 mod rotary;
 mod swiglu;
 
-use engine::{backend::Form, model::Model, ops::Op, params::Params, program::Numbers, record::Pass};
+use engine::{
+    backend::Form, model::Model, ops::Op, params::Params, program::Numbers, record::Pass,
+};
 use engine::{ops::linear::Linear, step::program};
 use language_model::layers::{
     attention::{CausalAttention, Shape},

@@ -1,6 +1,7 @@
 use language_model::runner::checkpoint::{Checkpoint, Log, save};
 use language_model::train::{Settings, Silent, Trainer, run};
 use language_model::{Config, Model, Tokenizer, product::Numbers, runner::text::Text};
+use mixed_precision::amp::scaler::{Dynamic, PYTORCH, Scaler, Scaling};
 
 const SIZES: Config =
     Config { vocabulary: 12, context: 8, width: 8, heads: 2, layers: 1, hidden: 8 };
@@ -26,7 +27,7 @@ fn begun() -> (Trainer, Text, Log) {
 
 #[test]
 fn a_run_goes_on_with_the_same_numbers() {
-    for numbers in [Numbers::F32, Numbers::Bf16] {
+    for numbers in [Numbers::F32, Numbers::Bf16, Numbers::F16] {
         goes_on(numbers);
     }
 }
@@ -37,17 +38,25 @@ fn goes_on(numbers: Numbers) {
     let stream = &text.training;
     let settings = Settings { numbers, ..begun.settings };
     let mut whole = Trainer::new(begun.model(), settings, stream, 1).unwrap();
+    // A factor that is too large for the first steps.
+    let large = Scaling::Dynamic(Dynamic { start: 2f32.powi(23), ..PYTORCH });
+    whole.scaler = whole.scaler.map(|_| Scaler::new(large));
     for _ in 0..5 {
         whole.step(stream).unwrap();
     }
+    let skipped = whole.scaler.map_or(0, |scaler| scaler.state().skipped);
+    assert_eq!(skipped > 0, numbers == Numbers::F16);
+    assert_eq!(whole.transformer.step.updates(), 5 - skipped as u32);
     save(folder.path(), &whole, &log).unwrap();
     run(&mut whole, stream, &mut Silent).unwrap();
     let saved = Checkpoint::load(folder.path()).unwrap();
     assert_eq!(saved.tokenizer().unwrap().merges(), text.tokenizer.merges());
     let (mut resumed, known) = saved.resume(folder.path(), &text, 2).unwrap();
     assert_eq!((resumed.step, resumed.settings, known), (5, whole.settings, log));
+    assert_eq!(resumed.transformer.step.updates(), 5 - skipped as u32);
     run(&mut resumed, stream, &mut Silent).unwrap();
     assert_eq!(resumed.model(), whole.model());
+    assert_eq!(resumed.scaler.map(|s| s.state()), whole.scaler.map(|s| s.state()));
     assert_eq!(resumed.moments(), whole.moments());
 }
 
