@@ -1,10 +1,21 @@
-// <bit-explorer>: a number in six formats at once, as bits that can be turned over.
+// <bit-explorer>: a number in six formats at once, and in a block of four bits each, as bits that can be turned over.
 //
 // What stands in the element is for readers without JavaScript, and for paper.
 (() => {
   'use strict';
 
   // ---- Arithmetic, the same as in chapter 6's crate: formats/format.rs and formats/round.rs -----------
+
+  const made = (format) => {
+    const { exponent, mantissa, lastIsNan, finite } = format;
+    const bits = 1 + exponent + mantissa;
+    const sign = 2 ** (bits - 1);
+    const infinity = (2 ** exponent - 1) * 2 ** mantissa;
+    const max = finite ? sign - 1 : lastIsNan ? sign - 2 : infinity - 1;
+    const over = finite ? max : max + 1;
+    const nan = lastIsNan || finite ? over : infinity + 2 ** (mantissa - 1);
+    return { ...format, bits, bias: 2 ** (exponent - 1) - 1, infinity, max, over, nan, sign };
+  };
 
   const FORMATS = [
     { name: 'f32', exponent: 8, mantissa: 23 },
@@ -13,14 +24,11 @@
     { name: 'bf16', exponent: 8, mantissa: 7 },
     { name: 'E4M3', exponent: 4, mantissa: 3, lastIsNan: true },
     { name: 'E5M2', exponent: 5, mantissa: 2 },
-  ].map((format) => {
-    const { exponent, mantissa, lastIsNan } = format;
-    const bits = 1 + exponent + mantissa;
-    const infinity = (2 ** exponent - 1) * 2 ** mantissa;
-    const max = lastIsNan ? 2 ** (bits - 1) - 2 : infinity - 1;
-    const nan = lastIsNan ? max + 1 : infinity + 2 ** (mantissa - 1);
-    return { ...format, bits, bias: 2 ** (exponent - 1) - 1, infinity, max, nan, sign: 2 ** (bits - 1) };
-  });
+  ].map(made);
+
+  /** Four bits, all of them finite numbers: what is too large becomes 6, and a block's scale brings numbers into reach. */
+  const E2M1 = made({ name: 'E2M1', exponent: 2, mantissa: 1, finite: true });
+  const SHOWN = [...FORMATS, E2M1];
 
   /** The number that a code means. */
   function decode(format, code) {
@@ -43,14 +51,14 @@
   function encode(format, x) {
     if (Number.isNaN(x)) return format.nan;
     const sign = x < 0 || Object.is(x, -0) ? format.sign : 0;
-    if (!Number.isFinite(x)) return sign + format.max + 1;
+    if (!Number.isFinite(x)) return sign + format.over;
     const stored = Math.max(exponentOf(x) + format.bias, 1);
     // In units of the gap between neighbours. A power of two rounds nothing.
     const gaps = Math.abs(x) * 2 ** (format.bias + format.mantissa - stored);
     const kept = Math.floor(gaps);
     const cut = gaps - kept;
     const up = cut > 0.5 || (cut === 0.5 && kept % 2 === 1) ? 1 : 0;
-    return sign + Math.min((stored - 1) * 2 ** format.mantissa + kept + up, format.max + 1);
+    return sign + Math.min((stored - 1) * 2 ** format.mantissa + kept + up, format.over);
   }
 
   /** The numbers next to that of a code, below and above; null where there is none. */
@@ -65,9 +73,12 @@
     return value < 0 ? [outward === null ? null : -outward, -inward] : [inward, outward];
   }
 
+  /** A block's scale: the power of two that brings its largest number between 4 and 8, the end of E2M1. */
+  const scaleOf = (largest) => 2 ** (exponentOf(largest) - 2);
+
   // Without a page, in the tests, there is only the arithmetic.
   if (typeof customElements === 'undefined') {
-    module.exports = { FORMATS, decode, encode, neighbours };
+    module.exports = { FORMATS, E2M1, decode, encode, neighbours, scaleOf };
     return;
   }
 
@@ -76,6 +87,7 @@
   const { Widget } = globalThis.throughputWidgets;
 
   const START = '0.1';
+  const LARGEST = ['0.1', '1', '10', '100', '1000'];
   const EXAMPLES = ['0.1', '1', '3.14159', '65504', '70000', '500', '0.00000003', '1e-40', '-0', 'NaN'];
 
   const STYLE = `
@@ -115,7 +127,7 @@
   /** How far the number of a format is from the one that was asked for. */
   function error(wanted, value) {
     if (Object.is(wanted, value) || wanted === value) return 'none';
-    if (!Number.isFinite(wanted)) return 'the format has no infinity';
+    if (!Number.isFinite(wanted)) return `the format has no ${Number.isNaN(wanted) ? 'NaN' : 'infinity'}`;
     if (!Number.isFinite(value)) return 'too large';
     if (value === 0) return 'all of it: too small';
     const share = 100 * Math.abs((value - wanted) / wanted);
@@ -124,7 +136,9 @@
 
   class BitExplorer extends Widget {
     made() {
-      const rows = FORMATS.map(({ name, exponent, mantissa }, row) => {
+      const block = `<div><dt><label for="largest">largest number of its block</label></dt><dd><select id="largest">${LARGEST.map((one) => `<option>${one}</option>`).join('')}</select></dd></div>
+        <div><dt>scale</dt><dd class="scale"></dd></div>`;
+      const rows = SHOWN.map(({ name, exponent, mantissa, finite }, row) => {
         const parts = [['sign', 1], ['exponent', exponent], ['mantissa', mantissa]].map(([part, count]) => {
           const bits = Array.from({ length: count }, () => '<button type="button" tabindex="-1">0</button>');
           return `<div class="part ${part}">${bits.join('')}</div>`;
@@ -132,7 +146,7 @@
         const facts = [['is', 'value'], ['error', 'error'], ['below', 'below'], ['above', 'above']]
           .map(([term, part]) => `<div><dt>${term}</dt><dd class="${part}"></dd></div>`);
         return `<div class="row" data-row="${row}"><span class="name" id="name-${row}">${name}</span>
-          <div class="bits" role="group" aria-labelledby="name-${row}" aria-describedby="how">${parts.join('')}</div><dl>${facts.join('')}</dl></div>`;
+          <div class="bits" role="group" aria-labelledby="name-${row}" aria-describedby="how">${parts.join('')}</div><dl>${facts.join('')}${finite ? block : ''}</dl></div>`;
       });
       this.fill(STYLE, `<slot></slot>
         <div class="desk">
@@ -162,7 +176,13 @@
         });
         row.addEventListener('keydown', (event) => this.move(event, buttons));
       });
+      this.part('select').addEventListener('change', () => this.typed());
       this.typed();
+    }
+
+    /** What a row's numbers are multiples of. */
+    scale({ finite }) {
+      return finite ? scaleOf(Number(this.part('select').value)) : 1;
     }
 
     /** The number that the reader typed. */
@@ -173,21 +193,21 @@
       const wrong = asked === '' || (Number.isNaN(x) && asked.toLowerCase() !== 'nan');
       this.input.setAttribute('aria-invalid', String(wrong));
       this.part('#problem').textContent = wrong ? 'This is no number. Try 0.1, 1e-5, inf or NaN.' : '';
-      if (!wrong) this.show(x, FORMATS.map((format) => encode(format, x)));
+      if (!wrong) this.show(x, SHOWN.map((format) => encode(format, x / this.scale(format))));
     }
 
     /** Turns over one bit of one format; the others follow. */
     turn(row, at) {
-      const format = FORMATS[row];
+      const format = SHOWN[row];
       const weight = 2 ** (format.bits - 1 - at);
       const old = this.codes[row];
       const code = old + (Math.floor(old / weight) % 2 ? -weight : weight);
-      const x = decode(format, code);
+      const x = decode(format, code) * this.scale(format);
       this.input.value = text(x).replaceAll('−', '-');
       this.input.setAttribute('aria-invalid', 'false');
       this.part('#problem').textContent = '';
       // A NaN keeps the bits that the reader gave it.
-      this.show(x, FORMATS.map((other, i) => (i === row ? code : encode(other, x))));
+      this.show(x, SHOWN.map((other, i) => (i === row ? code : encode(other, x / this.scale(other)))));
       this.part('.aloud').textContent = `${format.name} is ${text(x)}`;
     }
 
@@ -201,7 +221,7 @@
     show(x, codes) {
       this.codes = codes;
       this.rows.forEach((row, i) => {
-        const [format, code] = [FORMATS[i], codes[i]];
+        const [format, code] = [SHOWN[i], codes[i]];
         row.querySelectorAll('button').forEach((button, at) => {
           const place = format.bits - 1 - at;
           const bit = Math.floor(code / 2 ** place) % 2;
@@ -210,10 +230,12 @@
           button.classList.toggle('one', bit === 1);
           button.setAttribute('aria-label', `${bit}: ${part}`);
         });
-        const value = decode(format, code);
-        const [below, above] = neighbours(format, code);
+        const scale = this.scale(format);
+        const value = decode(format, code) * scale;
+        const [below, above] = neighbours(format, code).map((next) => (next === null ? null : next * scale));
         const facts = { value: text(value), error: error(x, value), below: text(below), above: text(above) };
         for (const [name, fact] of Object.entries(facts)) row.querySelector(`dd.${name}`).textContent = fact;
+        if (format.finite) row.querySelector('dd.scale').textContent = text(scale);
       });
     }
   }

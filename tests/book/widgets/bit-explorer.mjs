@@ -1,4 +1,4 @@
-// <bit-explorer>: a number typed, a bit turned over by a click and with the keyboard, what is said of it.
+// <bit-explorer>: a number typed, a bit turned over by a click and with the keyboard, a block's scale, what is said of it.
 
 export async function tried({ part, is, read, expect, keys }) {
   const row = (name) => part('.row').filter({ hasText: new RegExp(`^\\s*${name}\\b`) });
@@ -33,4 +33,13 @@ export async function tried({ part, is, read, expect, keys }) {
   await fact('bf16', 'value', '−infinity');
   await keys('ArrowRight');
   expect('is more than one stop of the Tab key', await row('bf16').locator('.bits button[tabindex="0"]').count() === 1);
+
+  // Four bits with a scale: one large number in the block leaves none of them for a small one.
+  await part('input').fill('0.1');
+  await fact('E2M1', 'value', '0.09375');
+  await fact('E2M1', 'scale', '0.015625');
+  await part('select').selectOption('100');
+  await fact('E2M1', 'value', '0');
+  await fact('E2M1', 'above', '8');
+  await fact('bf16', 'value', '0.100097656');
 }
