@@ -10,7 +10,8 @@ const FIRST: &str = "# Throughput
 
 These notebooks are yours: git leaves the folder `my-notebooks` alone, and `cargo run -- notebooks open NAME --reset` \
 takes the course's again. Run a cell with Shift+Enter. What it printed on the course's machine is hidden until you do, so predict \
-first. When you run a notebook's first cell, the kernel loads the chapter's code: wait some ten seconds once, and again after a restart. \
+first. A cell uses names from the cells above it: to begin at a later section, take *Run → Run All Above Selected Cell* first. \
+When you run a notebook's first cell, the kernel loads the chapter's code: wait some ten seconds once, and again after a restart. \
 A cell may fail: [the book says what is kept](../book/src/how-to.md#when-a-cell-fails).";
 
 /// The start, from the pages; `solved` is what to say of a chapter's exercises, by its folder.
