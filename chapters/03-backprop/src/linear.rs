@@ -60,6 +60,7 @@ pub fn watched(
         let size = rule.batch.min(unseen.len());
         let batch: Vec<usize> = unseen.drain(..size).collect();
         let (x, labels) = data.batch(&batch);
+        // None: no dropout. false: no derivatives of the images.
         let loss = step(&mut model, &mut descent, (&x, &labels), None, false)?;
         if exploded(loss) {
             return Err(Error::Diverged { epoch, step: at, lr: rule.lr, loss });

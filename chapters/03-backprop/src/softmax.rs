@@ -52,7 +52,7 @@ pub fn loss_and_gradient<T: Real>(
     let (mut loss, mut gradient) = (0.0, Vec::with_capacity(scores.len()));
     for (row, label) in scores.chunks_exact(classes).zip(labels) {
         let right = usize::from(*label);
-        loss += cross_entropy(row, right).wide();
+        loss += cross_entropy(row, right).wide(); // as f64
         for (class, probability) in softmax(row).into_iter().enumerate() {
             let truth = if class == right { T::ONE } else { T::ZERO };
             gradient.push((probability - truth) * mean);

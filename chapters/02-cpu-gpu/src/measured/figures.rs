@@ -127,7 +127,7 @@ fn draw_divergence(_: &Records) -> Result<Drawing> {
     Ok(Drawing {
         svg: picture(480.0, 26.0 + rows * (CELL + 1.0), &body),
         caption: format!(
-            "Within one warp, adding threads that are far apart waste the same as neighbours. Of {} lane slots {} \
+            "Within one warp, threads far apart waste as many lanes as neighbours do. Of {} lane slots {} \
              do work, and with neighbours {} of {}. Columns are the 32 lanes, rows the instructions of a sum, from \
              the top, and active lanes are filled. The difference begins with more warps, where neighbours leave \
              whole warps free.",
