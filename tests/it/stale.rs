@@ -6,6 +6,7 @@
 //! | quotes exist and fit a screen; keys, terms and sources exist; each source is cited | the build itself, [`the_book_builds`] |
 //! | links and fragments lead somewhere, nothing is fetched from outside | [`links_lead_somewhere`] |
 //! | a number is measured, or the page says "not measured yet" | [`what_is_not_measured_is_listed`] |
+//! | a table has values | [`no_table_is_all_dashes`] |
 //! | a number in prose comes from a record or a source | [`numbers_in_prose_are_not_typed`] |
 //! | a command runs | [`commands_run`], [`commands_in_the_text_are_understood`] |
 //! | a notebook is its page | [`notebooks_are_their_pages`]; those of a reader are for `sync --check --strict` in `.ci/run` |
@@ -217,6 +218,18 @@ fn what_is_not_measured_is_listed() {
     }
     wrong.extend(exempt.unneeded());
     assert_none(&wrong);
+}
+
+/// Where a machine has no value of a table, one that has them stands in.
+#[test]
+fn no_table_is_all_dashes() {
+    let text = read(book().join("throughput.markdown"));
+    let lines: Vec<&str> = text.lines().map(|line| line.trim_start_matches(['>', ' '])).collect();
+    let tables = lines.chunk_by(|a, b| a.starts_with('|') && b.starts_with('|'));
+    let dash = |cell: &str| matches!(cell.trim(), "–" | "");
+    let dashes = |row: &&str| row.contains('–') && row.split('|').skip(2).all(dash);
+    let empty = tables.filter(|table| table.len() > 2 && table[2..].iter().all(dashes));
+    assert_none(&empty.map(|table| table.join("\n")).collect::<Vec<_>>());
 }
 
 #[test]
