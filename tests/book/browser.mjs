@@ -2,14 +2,14 @@
 //
 //   node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS]
 //
-// BOOK is the folder of the book. Every page is looked at in light and in dark, on a desktop and on a phone: no message on the
+// BOOK is the folder of the book. Every page is looked at in light or in dark, on a desktop and on a phone: no message on the
 // console, no request to the outside, nothing that axe finds wrong, no sideways scroll, even with a reader's own spacing of
-// text; and no more to fetch, no more elements and no more movement than budget.json allows (budget.mjs). Of a machine's many
-// pages of records the first two. Then: search for every chapter's terms, machine switch, what is asked first (ask.mjs), charts
-// (charts.mjs), hints, print, without JavaScript, by keyboard, and the elements that run something (widget.mjs). As many parts
-// at once as there are processors. With SCREENSHOTS, screenshots of every page are left there; that takes longer than all the
-// rest. Elements that the book in FOLDER has, too, were tried there, and are not run again. With --only, the parts with WORDS
-// in their names are all that runs.
+// text; with each machine's numbers, its charts can be read (charts.mjs); and no more to fetch, no more elements and no more
+// movement than budget.json allows (budget.mjs). Of a machine's many pages of records the first two. Then: search for every
+// chapter's terms, what is asked first (ask.mjs), a chart's values, hints, print, without JavaScript, by keyboard, and the
+// elements that run something (widget.mjs). One part more at once than there are processors, for each waits now and then. With
+// SCREENSHOTS, screenshots of every page are left there; that takes longer than all the rest. Elements that the book in FOLDER
+// has, too, were tried there, and are not run again. With --only, the parts with WORDS in their names are all that runs.
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -31,7 +31,7 @@ if (!folder || !existsSync(join(folder, 'index.html'))) {
   console.error('usage: node browser.mjs BOOK [SCREENSHOTS] [--tried FOLDER] [--only WORDS], where BOOK is a built book: cargo run -- book build');
   process.exit(2);
 }
-const base = pathToFileURL(resolve(folder)).href + '/';
+const files = pathToFileURL(resolve(folder)).href + '/';
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 // Exemptions: rule, page, and why. The list only shrinks.
@@ -54,8 +54,12 @@ const fail = (where, what) => { failures.push(`${where}: ${what}`); console.erro
 
 const browser = await launch();
 
-/** Opens a page; `watch` is whether what it logs, fetches and lacks is a fault, `init` runs before its scripts. */
-async function open({ watch, init, name, browser: own = browser, ...options }, page) {
+/**
+ * Opens a page; `watch` is whether what it logs, fetches and lacks is a fault, `init` runs before its scripts, `host` (budget.mjs)
+ * serves it to somebody who sees the book for the first time, and `cost()` is what it cost then; else it is a file.
+ */
+async function open({ watch, init, host, name, browser: own = browser, ...options }, page) {
+  const base = host?.base ?? files;
   const context = await own.newContext(options);
   context.setDefaultTimeout(400_000); // a machine that is busy with builds is slow, not wrong
   const tab = await context.newPage();
@@ -73,9 +77,11 @@ async function open({ watch, init, name, browser: own = browser, ...options }, p
   }
   if (init) await tab.addInitScript(init);
   await tab.addInitScript(() => { window.print = () => { window.printed = true; }; });
-  await tab.goto(base + page, { waitUntil: 'load' });
+  const cost = await host?.watch(tab);
+  const load = () => tab.goto(base + page, { waitUntil: 'load', ...host && { timeout: 60_000 } });
+  await load().catch(load); // a busy machine's browser, rarely, never ends loading from a host
   await tab.evaluate(() => document.fonts.ready);
-  return { tab, where, close: () => context.close() };
+  return { tab, where, cost, close: () => context.close() };
 }
 
 // What there is to do: its name, and how.
@@ -185,22 +191,27 @@ async function phones(tab, where) {
   await settled(tab);
 }
 
-// A record's rows are all made alike, and there are thousands: axe, which takes long, looks at the first of each table.
-const ROWS = 6;
+// What is made alike is for axe, which takes long, there once: of a record's thousands of rows and of the table of contents the
+// first stay, of the words of a page's listings one of each colour, and formulas after the third are a text.
+function thin(whole) {
+  const rows = 'table.values tbody > tr:nth-child(n + 7)';
+  const entries = whole ? [] : document.querySelectorAll('#mdbook-sidebar li:nth-child(n + 4):not(:has(.active))');
+  for (const one of [...document.querySelectorAll(rows), ...entries]) one.remove();
+  const seen = new Set();
+  for (const word of document.querySelectorAll('pre code span')) {
+    if (seen.has(word.className)) word.replaceWith(...word.childNodes);
+    else if (word.checkVisibility()) seen.add(word.className);
+  }
+  for (const formula of [...document.querySelectorAll('math')].slice(3)) formula.replaceChildren(formula.textContent);
+}
 
 async function accessible(tab, where, page) {
-  // Listings have their colours only when they are nearly seen.
-  await tab.evaluate(async () => {
-    for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight) {
-      scrollTo({ top: y, behavior: 'instant' });
-      await new Promise(requestAnimationFrame);
-    }
-    scrollTo({ top: 0, behavior: 'instant' });
-  });
+  // Listings have their colours only when they are nearly seen: all are, on a page that is drawn small.
+  await tab.evaluate(() => { document.body.style = `transform: scale(${innerHeight / document.documentElement.scrollHeight}); transform-origin: 0 0`; });
+  await settled(tab);
+  await tab.evaluate(() => document.body.removeAttribute('style'));
   await tab.evaluate(axe);
-  await tab.evaluate((rows) => {
-    for (const row of document.querySelectorAll(`table.values tbody > tr:nth-child(n + ${rows + 1})`)) row.remove();
-  }, ROWS);
+  await tab.evaluate(thin, page === 'index.html');
   const result = await tab.evaluate((rules) => globalThis.axe.run(document, { runOnly: rules, resultTypes: ['violations'], preload: false }), RULES);
   for (const { id, impact, nodes } of result.violations) {
     if (EXEMPT.some((exempt) => exempt.rule === id && exempt.page === page)) continue;
@@ -219,31 +230,50 @@ async function spaced(tab, where) {
   await style.evaluate((e) => e.remove());
 }
 
-// The machine switch changes every number, and stays when the page is loaded again. What stands in for a machine that has
-// none counts as that machine's.
-async function switches(tab, where) {
-  const state = () => tab.evaluate(() => {
-    const value = document.querySelector('.bar-machine select')?.value;
-    const whose = (e) => (e.dataset.also?.split(' ').includes(value) ? value : e.dataset.machine);
-    const names = [...document.querySelectorAll('.bar-machine option')].map((o) => o.value);
-    return { names, value, shown: [...new Set([...document.querySelectorAll('[data-machine]:not([hidden])')].map(whose))] };
-  });
-  const before = await state();
-  if (before.shown.length !== 1 || before.shown[0] !== before.value) fail(where, `shows ${before.shown} at first`);
-  // A machine that a reader sent in comes a moment later, with a script of its own.
-  const arrives = (name) => tab.waitForFunction((name) => [...document.querySelectorAll('[data-machine]:not([hidden])')].every((e) => [e.dataset.machine, ...(e.dataset.also ?? '').split(' ')].includes(name)), name).catch(() => {});
-  const others = before.names.filter((name) => name !== before.value);
-  for (const other of others) {
-    await tab.locator('.bar-machine select').first().selectOption(other);
-    await arrives(other);
-    const after = await state();
-    if (after.shown.join() !== other) fail(where, `shows ${after.shown} after ${other} was chosen`);
+const machines = (tab) => tab.evaluate(() => {
+  const value = document.querySelector('.bar-machine select')?.value ?? '';
+  const whose = (e) => (e.dataset.also?.split(' ').includes(value) ? value : e.dataset.machine);
+  const names = [...document.querySelectorAll('.bar-machine option')].map((o) => o.value);
+  return { names, value, shown: [...new Set([...document.querySelectorAll('[data-machine]:not([hidden])')].map(whose))].join() };
+});
+
+// A machine that a reader sent in comes a moment later, with a script of its own.
+const arrives = (tab, name) => tab.waitForFunction((name) => [...document.querySelectorAll('[data-machine]:not([hidden])')].every((e) => [e.dataset.machine, ...(e.dataset.also ?? '').split(' ')].includes(name)), name).catch(() => {});
+
+async function choose(tab, name) {
+  await tab.locator('.bar-machine select').first().selectOption(name);
+  await arrives(tab, name);
+}
+
+/**
+ * The machine switch changes every number, and the charts can be read with those of each. What stands in for a machine that has
+ * none counts as that machine's.
+ */
+async function switches(tab, where, page) {
+  const read = charted.includes(page) ? charts({ tab, where, page, fail }) : () => {};
+  const { names, value, shown } = await machines(tab);
+  if (measured.includes(page) && (!shown || shown !== value)) fail(where, `shows ${shown} at first`);
+  await read(value, true);
+  for (const other of names.filter((name) => name !== value)) {
+    await choose(tab, other);
+    const after = await machines(tab);
+    if (after.shown !== other) fail(where, `shows ${after.shown} after ${other} was chosen`);
+    await read(other, false);
   }
-  const last = others.at(-1);
+}
+
+async function reload(tab) {
   await tab.reload();
-  await arrives(last);
-  const again = await state();
-  if (again.shown.join() !== last || again.value !== last) fail(where, `forgets ${last} when it is loaded again`);
+  await tab.evaluate(() => document.fonts.ready);
+}
+
+/** The machine that was chosen is still there when the page is loaded again. */
+async function remembers(tab, where) {
+  const { value } = await machines(tab);
+  await reload(tab);
+  await arrives(tab, value);
+  const again = await machines(tab);
+  if (again.shown !== value || again.value !== value) fail(where, `forgets ${value} when it is loaded again`);
 }
 
 // Hints fold, with mouse and keyboard.
@@ -256,51 +286,62 @@ async function folds(tab, where) {
   if (await first.evaluate((e) => e.open)) fail(where, 'a hint does not close');
 }
 
+const charted = opened.filter((page) => page !== 'print.html' && source(page).includes('<svg role="img"') && source(page).includes('class="chart'));
 const measured = opened.filter((page) => page !== 'print.html' && /data-machines="[^"]*;/.test(source(page)));
+// Of each chapter one page is loaded again with another machine.
+const remembering = measured.filter((page, at) => page.split('/')[0] !== measured[at - 1]?.split('/')[0]);
 if (!measured.length && !only) console.log('no page has numbers of two machines: the switch was not tried');
 
-// Both widths fit, in one theme or both. axe, which takes long, looks at light on a desktop or dark on a phone: the pages
-// with elements of ours in both, the others, which have the same parts, in turns. Axe sees all four of the first page.
-// A page that is looked at once is tried then; one that is looked at more often, part by part.
-function look(page, colorScheme, viewport, other, once) {
+// What pages cost is known from the first time that they are loaded. print.html is all pages at once, for paper.
+const sites = opened.filter((page) => page !== 'print.html');
+const host = tried ? undefined : await budgets({ folder, pages: sites, fail });
+const WIDE = [820, 1280, 1400];
+
+// Both widths fit, in one theme or both, and charts can be read in both. axe, which takes long, looks at light on a desktop or
+// dark on a phone: the pages with elements of ours in both, the others, which have the same parts, in turns; of the first page
+// it sees all four.
+function look(page, colorScheme, viewport, other) {
   part(`${page} ${colorScheme} ${viewport.width}`, async () => {
-    const { tab, where, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
-    const last = `${colorScheme} ${(other ?? viewport).width}`;
-    const picture = ({ width }) => shoot(tab, `${page.replace(/\.html$/, '')}-${colorScheme}-${width}`);
-    await themed(tab, where, colorScheme);
-    await fits(tab, where);
-    await picture(viewport);
-    if (viewport === PHONE) await phones(tab, where);
-    await accessible(tab, where, page);
+    const options = { colorScheme, viewport, host };
+    const { tab, where, cost, close } = await open(options, page);
+    const first = page === 'index.html';
+    const anew = (viewport) => async () => {
+      const { cost, close } = await open({ ...options, viewport }, page);
+      const found = await cost();
+      await close();
+      return found;
+    };
+    const see = async (viewport, where, axe) => {
+      await themed(tab, where, colorScheme);
+      await fits(tab, where);
+      await shoot(tab, `${page.replace(/\.html$/, '')}-${colorScheme}-${viewport.width}`);
+      if (viewport === PHONE) await phones(tab, where);
+      if (axe) await accessible(tab, where, page);
+      if (measured.includes(page) || charted.includes(page)) await switches(tab, where, page);
+    };
+    await host?.judge(page, viewport.width, await cost(), anew(viewport));
+    await tab.emulateMedia({ reducedMotion: 'reduce' });
+    if (hasElements(page)) await reload(tab);
+    await see(viewport, where, true);
     if (other) {
       await tab.setViewportSize(other);
-      await tab.reload(); // whether the table of contents is open depends on the width at the start
-      await tab.evaluate(() => document.fonts.ready);
-      await themed(tab, `${where} to ${other.width}`, colorScheme);
-      await fits(tab, `${where} to ${other.width}`);
-      await picture(other);
-      if (other === PHONE) await phones(tab, `${where} to ${other.width}`);
+      await tab.evaluate(() => localStorage.clear());
+      await reload(tab); // whether the table of contents is open depends on the width at the start
+      await host?.judge(page, other.width, await cost(), anew(other));
+      await see(other, `${where} to ${other.width}`, first);
+      if (remembering.includes(page)) await remembers(tab, where);
+      if (source(page).includes('<details')) await folds(tab, where);
+      await spaced(tab, where);
     }
-    if ((once || last === 'dark 1280') && measured.includes(page)) await switches(tab, where);
-    if ((once || last === 'light 360') && source(page).includes('<details')) await folds(tab, where);
-    if (once || last === 'light 360') await spaced(tab, where);
     await close();
   });
 }
-for (const [at, page] of opened.filter((page) => page !== 'print.html').entries()) {
-  const first = page === 'index.html';
-  const both = first || hasElements(page);
-  if (both || at % 2) look(page, 'light', DESKTOP, first ? null : PHONE, !both);
-  if (both || !(at % 2)) look(page, 'dark', PHONE, first ? null : DESKTOP, !both);
-  if (first) {
-    look(page, 'light', PHONE);
-    look(page, 'dark', DESKTOP);
-  }
+for (const [at, page] of sites.entries()) {
+  const [first, apart] = [page === 'index.html', hasElements(page)];
+  const desktop = { ...DESKTOP, width: WIDE[at % WIDE.length] };
+  if (first || apart || at % 2) look(page, 'light', desktop, !first && apart ? null : PHONE);
+  if (first || apart || !(at % 2)) look(page, 'dark', PHONE, !first && apart ? null : desktop);
 }
-
-// What pages cost. print.html is all pages at once, for paper.
-const costly = opened.filter((page) => !/^(print|404)\.html$/.test(page));
-const endBudgets = tried ? null : await budgets({ part, browser, folder, pages: costly, fail });
 part('records', async () => records({ folder, fail }));
 part('formulas', async () => formulas({ folder, pages: opened, fail }));
 part('languages of listings', () => languages({ open, folder, pages: opened, fail }));
@@ -357,9 +398,7 @@ if (refers) part(`${refers}: cards`, () => cards({ open, page: refers, fail, sho
 if (!tried && opened.includes('glossary.html')) part('search for terms', () => terms({ open, fail, shots }));
 if (!tried) part('lost', () => lost({ browser, folder, fail }));
 
-// Charts: every page's can be read, and one page's are tried.
-const charted = opened.filter((page) => page !== 'print.html' && source(page).includes('<svg role="img"') && source(page).includes('class="chart'));
-for (const page of charted) part(`${page}: charts`, () => charts({ open, page, fail }));
+// The charts of one page are tried.
 const scaled = charted.find((page) => /<div class="plot">(?:(?!<\/div>).)*<template>/.test(source(page)));
 if (scaled) part(`${scaled}: values of charts`, () => values({ open, page: scaled, fail, shots }));
 
@@ -484,9 +523,18 @@ for (const colorScheme of ['light', 'dark']) {
   });
 }
 
-// The elements that run something.
-const has = (tag, folder, pages) => pages.filter((page) => page !== 'print.html' && readFileSync(join(folder, page), 'utf8').includes(`<${tag}`));
-const holds = (tag) => (tried && has(tag, tried, pagesOf(tried)).length ? [] : has(tag, folder, opened));
+// The elements that run something, each as it is written for the first time: of pages that have the same, the parts above see
+// both.
+function holds(tag) {
+  const tags = (folder, page) => (page === 'print.html' ? [] : readFileSync(join(folder, page), 'utf8').match(new RegExp(`<${tag}(?: [^>]*)?>`, 'g')) ?? []);
+  const seen = new Set(tried ? pagesOf(tried).flatMap((page) => tags(tried, page)) : []);
+  if (seen.size) return [];
+  return opened.filter((page) => {
+    const own = tags(folder, page).filter((one) => !seen.has(one));
+    own.forEach((one) => seen.add(one));
+    return own.length;
+  });
+}
 const context = { open, axe, rules: RULES, shots, fail };
 const long = [];
 let special;
@@ -513,10 +561,10 @@ async function lane() {
     console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${name}`);
   }
 }
-await Promise.all(Array.from({ length: Math.min(availableParallelism(), 8) }, lane));
+await Promise.all(Array.from({ length: Math.min(availableParallelism() + 1, 8) }, lane));
 
 await special?.close();
-endBudgets?.();
+host?.close();
 await browser.close();
 console.log(failures.length ? `${failures.length} failures` : `${opened.length} pages are fine`);
 process.exit(failures.length ? 1 : 0);

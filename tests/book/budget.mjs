@@ -1,14 +1,10 @@
-// What a page may cost: the bytes that are sent for it the first time, its elements, and how far it moves while it loads, on a
-// phone and at one of three other widths in turns. budget.json has the limits, and the pages that exceed one, each with its own
+// What a page may cost: the bytes that are sent for it the first time, its elements, and how far it moves while it loads. budget.json has the limits, and the pages that exceed one, each with its own
 // limit: such an exemption may only shrink.
 import { createServer } from 'node:http';
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-// All pages are made of the same parts: each is opened on the phone and at one of the others.
-const PHONE = 360;
-const OTHERS = [820, 1280, 1400];
 // A phone in a city: 10 Mbit/s with 40 ms there and back. Fonts come late, and what they move counts.
 const NETWORK = { offline: false, latency: 40, downloadThroughput: 10e6 / 8, uploadThroughput: 5e6 / 8 };
 const { exempt, ...limits } = JSON.parse(readFileSync(new URL('budget.json', import.meta.url), 'utf8'));
@@ -17,11 +13,14 @@ const RECORD = 300_000;
 
 const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.json': 'application/json', '.woff2': 'font/woff2' };
 
-/** Serves the folder as a host does: compressed, except what already is, and with its page for addresses that lead nowhere. */
+/**
+ * Serves the folder as a host does, below its root and once more below /book: compressed, except what already is, and with its
+ * page for addresses that lead nowhere.
+ */
 export async function serve(folder) {
   const made = new Map();
   const server = createServer((request, response) => {
-    const path = decodeURIComponent(new URL(request.url, 'http://x').pathname);
+    const path = decodeURIComponent(new URL(request.url, 'http://x').pathname).replace(/^\/book(?=\/)/, '');
     const asked = join(folder, path.endsWith('/') ? `${path}index.html` : path);
     const there = existsSync(asked) && statSync(asked).isFile();
     const file = there ? asked : join(folder, '404.html');
@@ -35,12 +34,10 @@ export async function serve(folder) {
   return { base: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
 }
 
-/** Opens a page that nothing of is known yet, and returns what it cost. */
-async function visit(browser, base, page, width) {
-  const context = await browser.newContext({ viewport: { width, height: 740 } });
-  context.setDefaultTimeout(60_000);
-  const tab = await context.newPage();
-  const sent = [];
+/** Watches what pages in `tab` cost. Returns what tells it of the one that has just been loaded. */
+async function watch(tab) {
+  let sent = [];
+  tab.on('request', (request) => { if (request.isNavigationRequest()) sent = []; });
   tab.on('requestfinished', (request) => sent.push(request.sizes().then((sizes) => sizes.responseBodySize, () => 0)));
   await tab.addInitScript(() => {
     globalThis.cost = { shift: 0, moved: [] };
@@ -51,57 +48,43 @@ async function visit(browser, base, page, width) {
       }
     }).observe({ type: 'layout-shift', buffered: true });
   });
-  const devtools = await context.newCDPSession(tab);
+  const devtools = await tab.context().newCDPSession(tab);
   await devtools.send('Network.enable');
   await devtools.send('Network.emulateNetworkConditions', NETWORK);
-  await tab.goto(base + page, { waitUntil: 'load' });
-  await tab.evaluate(() => document.fonts.ready);
-  await tab.waitForTimeout(250);
-  const cost = await tab.evaluate(() => ({ ...globalThis.cost, nodes: document.querySelectorAll('*').length }));
-  cost.bytes = (await Promise.all(sent)).reduce((sum, bytes) => sum + bytes, 0);
-  await context.close();
-  return cost;
+  await devtools.send('Network.setCacheDisabled', { cacheDisabled: true });
+  return async () => {
+    await tab.waitForTimeout(250);
+    const cost = await tab.evaluate(() => ({ ...globalThis.cost, nodes: document.querySelectorAll('*').length }));
+    return { ...cost, bytes: (await Promise.all(sent)).reduce((sum, bytes) => sum + bytes, 0) };
+  };
 }
 
-/** As `visit`, once more if the browser never ends loading: it happens, rarely, on a busy machine. */
-async function visitPatiently(...what) {
-  return visit(...what).catch(() => visit(...what));
-}
-
-/** Puts a part for each page into `part`. */
-export async function budgets({ part, browser, folder, pages, fail }) {
+/** A host for the book, `watch` as above, and what judges a page that has been loaded. */
+export async function budgets({ folder, pages, fail }) {
   const { base, close } = await serve(folder);
   for (const [page, own] of Object.entries(exempt)) {
     if (!pages.includes(page)) fail('budget.json', `has an exemption for ${page}, which is not there`);
     for (const [what, limit] of Object.entries(own)) if (!(limit > limits[what])) fail('budget.json', `exempts ${page} from nothing: ${what} ${limit}`);
   }
-  for (const [at, page] of pages.entries()) {
-    part(`${page} budget`, async () => {
-      const worst = { kilobytes: 0, nodes: 0, shift: 0 };
-      // A table of a run may settle when its columns are known: it is the end of its page.
-      if (page.startsWith('records/')) delete worst.shift;
-      const limitOf = (what) => exempt[page]?.[what] ?? limits[what];
-      let moved = '';
-      for (const width of [PHONE, OTHERS[at % OTHERS.length]]) {
-        let cost = await visitPatiently(browser, base, page, width);
-        // On a busy machine the fonts can be late, and the text moves under them: what moves each time counts.
-        if ('shift' in worst && cost.shift > limitOf('shift')) {
-          const again = await visitPatiently(browser, base, page, width);
-          if (again.shift < cost.shift) cost = again;
-        }
-        if (cost.shift > worst.shift) moved = ` at ${width}: ${[...new Set(cost.moved)].slice(0, 3).join(', ')}`;
-        const found = { kilobytes: Math.round(cost.bytes / 1000), nodes: cost.nodes, shift: Number(cost.shift.toFixed(4)) };
-        for (const what of Object.keys(worst)) worst[what] = Math.max(worst[what], found[what]);
-      }
-      for (const [what, found] of Object.entries(worst)) {
-        const limit = limitOf(what);
-        if (found > limit) fail(page, `${what}: ${found}, and at most ${limit} are allowed${what === 'shift' ? moved : ''}`);
-        // A machine decides about a few kilobytes, elements and pixels.
-        else if (exempt[page]?.[what] > limits[what] && found < 0.8 * limit) fail('budget.json', `${page} has ${what} ${found}: its exemption, ${limit}, has to shrink`);
-      }
-    });
+  /** Holds a page of that width to its limits; `visit` loads it anew. */
+  async function judge(page, width, cost, visit) {
+    const limitOf = (what) => exempt[page]?.[what] ?? limits[what];
+    // On a busy machine the fonts can be late, and the text moves under them: what moves each time counts.
+    if (cost.shift > limitOf('shift')) {
+      const again = await visit();
+      if (again.shift < cost.shift) cost = again;
+    }
+    const found = { kilobytes: Math.round(cost.bytes / 1000), nodes: cost.nodes, shift: Number(cost.shift.toFixed(4)) };
+    // A table of a run may settle when its columns are known: it is the end of its page.
+    if (page.startsWith('records/')) delete found.shift;
+    for (const [what, is] of Object.entries(found)) {
+      const limit = limitOf(what);
+      if (is > limit) fail(page, `${what}: ${is}, and at most ${limit} are allowed${what === 'shift' ? ` at ${width}: ${[...new Set(cost.moved)].slice(0, 3).join(', ')}` : ''}`);
+      // A machine decides about a few kilobytes, elements and pixels.
+      else if (exempt[page]?.[what] > limits[what] && what !== 'shift' && is < 0.8 * limit) fail('budget.json', `${page} has ${what} ${is}: its exemption, ${limit}, has to shrink`);
+    }
   }
-  return close;
+  return { base: `${base}book/`, watch, judge, close };
 }
 
 /** No page and no file of records is too large to open; a print.html is many pages at once, and so is its file. */
@@ -150,7 +133,7 @@ export function formulas({ folder, pages, fail }) {
 /** Every listing's language is one that the page colours, and it does. */
 export async function languages({ open, folder, pages, fail }) {
   const asked = new Map();
-  for (const page of pages) for (const [, name] of readFileSync(join(folder, page), 'utf8').matchAll(/<code class="(?:[^"]* )?language-([\w-]+)/g)) asked.set(name, page);
+  for (const page of pages) for (const [, name] of readFileSync(join(folder, page), 'utf8').matchAll(/<code class="(?:[^"]* )?language-([\w-]+)/g)) if (!asked.has(name)) asked.set(name, page);
   const { tab, close } = await open({}, 'index.html');
   for (const [name, page] of asked) if (!(await tab.evaluate((name) => Boolean(globalThis.hljs.getLanguage(name)), name))) fail(page, `has a listing in ${name}, which tools/bookbinder/src/theme.rs leaves out`);
   await close();

@@ -62,37 +62,32 @@ function look(all) {
   return wrong;
 }
 
-/** No text of a chart overlaps another, lies on a line or is cut, on a desktop and on a phone, with each machine's numbers. */
-export async function charts({ open, page, fail }) {
-  for (const viewport of [{ width: 1280, height: 900 }, { width: 360, height: 740 }]) {
-    const { tab, where, close } = await open({ viewport, reducedMotion: 'reduce' }, page);
-    const told = new Set();
-    const tell = async (machine, all) => {
-      for (const what of await tab.evaluate(look, all)) {
-        const message = `${machine} ${what}`;
-        if (told.has(message) || EXEMPT.some((exempt) => exempt.page === page && message.includes(exempt.words))) continue;
-        told.add(message);
-        fail(where, message);
-      }
-    };
-    const select = tab.locator('.bar-machine select');
-    const machines = await select.locator('option').evaluateAll((all) => all.map((option) => option.value));
-    for (const [at, machine] of (machines.length ? machines : ['']).entries()) {
-      if (machine) {
-        await select.selectOption(machine);
-        await tab.waitForFunction((name) => [...document.querySelectorAll('[data-machine]:not([hidden])')].every((e) => [e.dataset.machine, ...(e.dataset.also ?? '').split(' ')].includes(name)), machine).catch(() => {});
-      }
-      await tab.evaluate(() => document.querySelectorAll('details').forEach((fold) => { fold.open = true; }));
-      await tell(machine, !at);
-      const scales = await tab.evaluate(() => {
-        const buttons = [...document.querySelectorAll('button.scale')].filter((button) => button.checkVisibility());
-        buttons.forEach((button) => button.click());
-        return buttons.length;
-      });
-      if (scales) await tell(machine, !machine);
+/**
+ * No text of a chart overlaps another, lies on a line or is cut. Returns what looks at the charts of an open page, also in its
+ * hints and with their other scales: all charts at first, and then those with numbers of the machine that has been chosen.
+ */
+export function charts({ tab, where, page, fail }) {
+  const told = new Set();
+  const tell = async (machine, all) => {
+    for (const what of await tab.evaluate(look, all)) {
+      const message = `${machine} ${what}`;
+      if (told.has(message) || EXEMPT.some((exempt) => exempt.page === page && message.includes(exempt.words))) continue;
+      told.add(message);
+      fail(where, message);
     }
-    await close();
-  }
+  };
+  const unfold = (open) => tab.evaluate((open) => document.querySelectorAll('details').forEach((fold) => { fold.open = open; }), open);
+  return async (machine, first) => {
+    await unfold(true);
+    await tell(machine, first);
+    const scales = await tab.evaluate(() => {
+      const buttons = [...document.querySelectorAll('button.scale')].filter((button) => button.checkVisibility());
+      buttons.forEach((button) => button.click());
+      return buttons.length;
+    });
+    if (scales) await tell(machine, !machine);
+    await unfold(false);
+  };
 }
 
 /** A chart tells its values to a pointer and to the keyboard, and changes its scale. */
