@@ -1,7 +1,7 @@
 //! How a model is trained.
 //!
 //! 1. [`loss`]: softmax and cross-entropy, from scratch.
-//! 2. [`step`]: forward, backward, update, of [`any`] of the six models; its gradients in a [`flat`] row.
+//! 2. [`step`]: forward, backward, update, of [`any`] of the six models.
 //! 3. [`optimizer`]: five rules, from scratch and on dfdx's kernels, with a state that can be saved; the
 //!    [`schedule`] of the learning rate.
 //! 4. [`engine`]: the CPU or a GPU, and the data set that lives there; [`sets`]: the images of a run.
@@ -15,7 +15,6 @@ pub mod any;
 pub mod augment;
 pub mod engine;
 pub mod fit;
-pub mod flat;
 pub mod loss;
 pub mod memory;
 pub mod metrics;

@@ -7,7 +7,7 @@
 use crate::{
     Error, Result,
     learning::augment::augmented,
-    models::model::{CLASSES, Images, PIXELS, Targets, add_gradient},
+    models::model::{CLASSES, Images, PIXELS, Targets},
 };
 use dfdx::{prelude::*, tensor::Synchronize, tensor_ops::Device};
 use lab::{data::Split, limits};
@@ -32,20 +32,6 @@ pub trait Engine: Device<f32> + Synchronize {
         rows: &Self::Rows<W>,
         index: &[usize],
     ) -> Result<Tensor<(usize, Const<W>), f32, Self>, Self::Err>;
-
-    /// Puts `values` into the gradient of a parameter, in place of what is there.
-    ///
-    /// [`add_gradient`] can do it on every device. A device that knows a shorter way takes it.
-    ///
-    /// # Errors
-    /// The device's own.
-    fn set_gradient<S: Shape>(
-        grads: &mut Gradients<f32, Self>,
-        parameter: &Tensor<S, f32, Self>,
-        values: &[f32],
-    ) -> Result<(), Self::Err> {
-        set_by_derivative(grads, parameter, values)
-    }
 }
 
 impl Engine for Cpu {
@@ -67,36 +53,6 @@ impl Engine for Cpu {
         }
         self.try_tensor_from_vec(batch, (index.len(), Const))
     }
-
-    fn set_gradient<S: Shape>(
-        grads: &mut Gradients<f32, Self>,
-        parameter: &Tensor<S, f32, Self>,
-        values: &[f32],
-    ) -> Result<(), CpuError> {
-        let gradient = grads.get_or_alloc_mut(parameter)?;
-        if gradient.len() != values.len() {
-            return Err(CpuError::WrongNumElements);
-        }
-        gradient.copy_from_slice(values);
-        Ok(())
-    }
-}
-
-/// [`Engine::set_gradient`] by a derivative, on any device.
-///
-/// # Errors
-/// The device's own.
-pub fn set_by_derivative<S: Shape, D: Device<f32>>(
-    grads: &mut Gradients<f32, D>,
-    parameter: &Tensor<S, f32, D>,
-    values: &[f32],
-) -> Result<(), D::Err> {
-    let zero = Storage::<f32>::try_alloc_len(parameter.device(), values.len())?;
-    *grads.get_or_alloc_mut(parameter)? = zero;
-    let values = parameter.device().try_tensor_from_vec(values.to_vec(), *parameter.shape())?;
-    let lent = std::mem::replace(grads, Gradients::leaky());
-    *grads = add_gradient(lent, parameter, values)?;
-    Ok(())
 }
 
 #[cfg(feature = "cuda")]

@@ -153,7 +153,7 @@ impl<D: Device<f32>> Optimizer<D> {
     /// [`Error::Device`].
     pub fn set_state<M: TensorCollection<f32, D>>(
         &mut self,
-        model: &M,
+        model: &mut M,
         state: &State,
     ) -> Result<()> {
         let wanted = (self.rule.memory(), model.num_trainable_params());
@@ -168,24 +168,10 @@ impl<D: Device<f32>> Optimizer<D> {
         }
         self.t = state.t;
         for (gradients, values) in self.slots.iter_mut().zip(&state.slots) {
-            *gradients = loaded(model, values)?;
+            *gradients = model::loaded(model, values)?;
         }
         Ok(())
     }
-}
-
-/// Gradients that hold `values`, in the order of [`crate::models::model::parameters`].
-///
-/// # Errors
-/// [`Error::Device`].
-pub fn loaded<M: TensorCollection<f32, D>, D: Device<f32>>(
-    model: &M,
-    values: &[f32],
-) -> Result<Gradients<f32, D>> {
-    let zeros = model.try_alloc_grads().map_err(Error::device)?;
-    let mut load = Load { gradients: Some(zeros), values };
-    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut load }).map_err(Error::device)?;
-    Ok(load.gradients.unwrap_or_else(Gradients::leaky))
 }
 
 /// One step on every parameter.
@@ -234,36 +220,6 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Update<'_, D> {
                 config.try_update(*t, p, m, v, g)?;
             }
             _ => unreachable!("`new` makes as many slots as the rule has buffers"),
-        }
-        Ok(None)
-    }
-}
-
-/// Puts values into gradients that are zero.
-struct Load<'a, D: Storage<f32>> {
-    gradients: Option<Gradients<f32, D>>,
-    values: &'a [f32],
-}
-
-impl<D: Device<f32>> TensorVisitor<f32, D> for Load<'_, D> {
-    type Viewer = ViewTensorRef;
-    type Err = D::Err;
-    type E2 = f32;
-    type D2 = D;
-
-    fn visit<S: Shape>(
-        &mut self,
-        options: TensorOptions<S, f32, D>,
-        p: &Tensor<S, f32, D>,
-    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
-        if !options.do_gradient_update {
-            return Ok(None);
-        }
-        if let Some(gradients) = self.gradients.take() {
-            let (mine, rest) = self.values.split_at(p.shape().num_elements());
-            self.values = rest;
-            let values = p.device().try_tensor_from_vec(mine.to_vec(), *p.shape())?;
-            self.gradients = Some(model::add_gradient(gradients, p, values)?);
         }
         Ok(None)
     }

@@ -5,7 +5,6 @@ use crate::{
     config::Settings,
     learning::{
         engine::{Engine, Resident},
-        flat,
         optimizer::{Optimizer, State},
         snapshot::{Checkpoint, LossScale},
     },
@@ -236,11 +235,11 @@ impl<M: Network<D>, D: Engine> Learner for Full<M, D> {
     }
 
     fn pack(&self, row: &mut Vec<f32>) -> Result<()> {
-        flat::pack(&self.model, &self.grads, row)
+        model::pack(&self.model, &self.grads, row)
     }
 
     fn unpack(&mut self, row: &[f32]) -> Result<()> {
-        flat::unpack(&mut self.model, &mut self.grads, row)
+        model::unpack(&mut self.model, &mut self.grads, row)
     }
 }
 
@@ -274,7 +273,7 @@ impl<M: Network<D>, D: Engine> Stepper for Full<M, D> {
         // The same draws as in the run's first life: weights, then masks.
         self.skip(dev, saved.header.steps as usize);
         model::set_parameters(&mut self.model, &saved.weights)?;
-        self.optimizer.set_state(&self.model, &saved.optimizer)
+        self.optimizer.set_state(&mut self.model, &saved.optimizer)
     }
     // ANCHOR_END: resume
 }

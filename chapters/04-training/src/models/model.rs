@@ -48,41 +48,64 @@ pub fn build<M: Network<D>, D: Device<f32>>(dev: &D) -> Result<M> {
 /// A tensor's name and shape: `0.0.weight`, [128, 784].
 pub type Named = (String, Vec<usize>);
 
-/// Reads a model, one tensor after the other.
-#[derive(Default)]
-struct Read {
-    names: Vec<Named>,
-    values: Vec<f32>,
+/// Which numbers of a model stand in a row, in the order in which its tensors are visited.
+enum Row<G> {
+    /// Of every tensor its value.
+    Values,
+    /// Of what is trained the gradient.
+    Gradients(G),
+    /// Of what is trained the gradient, of what is only kept (a batch normalisation's means) the value.
+    Both(G),
 }
 
-impl<D: Device<f32>> TensorVisitor<f32, D> for Read {
+/// Reads a model, one tensor after the other.
+struct Read<'g, D: Storage<f32>> {
+    from: Row<&'g Gradients<f32, D>>,
+    row: Vec<f32>,
+    names: Vec<Named>,
+}
+
+impl<D: Device<f32>> TensorVisitor<f32, D> for Read<'_, D> {
     type Viewer = (ViewTensorRef, ViewTensorName);
     type Err = D::Err;
     type E2 = f32;
     type D2 = D;
 
+    // ANCHOR: visit
     fn visit<S: Shape>(
         &mut self,
-        _: TensorOptions<S, f32, D>,
-        (tensor, name): (&Tensor<S, f32, D>, String),
+        options: TensorOptions<S, f32, D>,
+        (p, name): (&Tensor<S, f32, D>, String),
     ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
-        self.names.push((name, tensor.shape().concrete().into()));
-        self.values.extend(tensor.as_vec());
+        self.names.push((name, p.shape().concrete().into()));
+        self.row.extend(match (&self.from, options.do_gradient_update) {
+            (Row::Gradients(grads) | Row::Both(grads), true) => grads.get(p).as_vec(),
+            (Row::Gradients(_), false) => Vec::new(),
+            (Row::Values | Row::Both(_), _) => p.as_vec(),
+        });
         Ok(None)
     }
+    // ANCHOR_END: visit
 }
 
-fn read<D: Device<f32>, M: TensorCollection<f32, D>>(model: &M) -> Result<Read> {
-    let mut read = Read::default();
+fn read<'g, D: Device<f32>, M: TensorCollection<f32, D>>(
+    model: &M,
+    from: Row<&'g Gradients<f32, D>>,
+) -> Result<Read<'g, D>> {
+    let mut read = Read { from, row: Vec::new(), names: Vec::new() };
     M::iter_tensors(&mut RecursiveWalker { m: (model, String::new()), f: &mut read })
         .map_err(Error::device)?;
     Ok(read)
 }
 
-/// Writes the parameters of a model, one tensor after the other.
-struct Write<'v>(&'v [f32]);
+/// Takes the numbers back, from the row's front.
+struct Write<'a, D: Storage<f32>> {
+    /// Gradients are zero before.
+    to: Row<&'a mut Gradients<f32, D>>,
+    row: &'a [f32],
+}
 
-impl<D: Device<f32>> TensorVisitor<f32, D> for Write<'_> {
+impl<D: Device<f32>> TensorVisitor<f32, D> for Write<'_, D> {
     type Viewer = ViewTensorMut;
     type Err = D::Err;
     type E2 = f32;
@@ -90,14 +113,35 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Write<'_> {
 
     fn visit<S: Shape>(
         &mut self,
-        _: TensorOptions<S, f32, D>,
-        tensor: &mut Tensor<S, f32, D>,
+        options: TensorOptions<S, f32, D>,
+        p: &mut Tensor<S, f32, D>,
     ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
-        let (mine, rest) = self.0.split_at(tensor.shape().num_elements());
-        tensor.copy_from(mine);
-        self.0 = rest;
+        let trained = options.do_gradient_update;
+        if matches!(self.to, Row::Gradients(_)) && !trained {
+            return Ok(None);
+        }
+        let (mine, rest) = self.row.split_at(p.shape().num_elements());
+        self.row = rest;
+        match &mut self.to {
+            Row::Gradients(grads) | Row::Both(grads) if trained => {
+                let values = p.device().try_tensor_from_vec(mine.to_vec(), *p.shape())?;
+                let zeros = std::mem::replace(*grads, Gradients::leaky());
+                **grads = add_gradient(zeros, p, values)?;
+            }
+            _ => p.copy_from(mine),
+        }
         Ok(None)
     }
+}
+
+fn write<D: Device<f32>, M: TensorCollection<f32, D>>(
+    model: &mut M,
+    to: Row<&mut Gradients<f32, D>>,
+    row: &[f32],
+) -> Result<()> {
+    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut Write { to, row } })
+        .map_err(Error::device)?;
+    Ok(())
 }
 
 /// All values of a model, in the order in which it is visited: what is trained, and what it keeps besides
@@ -106,7 +150,7 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Write<'_> {
 /// # Errors
 /// [`Error::Device`].
 pub fn parameters<D: Device<f32>, M: TensorCollection<f32, D>>(model: &M) -> Result<Vec<f32>> {
-    Ok(read(model)?.values)
+    Ok(read(model, Row::Values)?.row)
 }
 
 /// Names and shapes of a model's tensors, in the same order.
@@ -114,7 +158,7 @@ pub fn parameters<D: Device<f32>, M: TensorCollection<f32, D>>(model: &M) -> Res
 /// # Errors
 /// [`Error::Device`].
 pub fn tensors<D: Device<f32>, M: TensorCollection<f32, D>>(model: &M) -> Result<Vec<Named>> {
-    Ok(read(model)?.names)
+    Ok(read(model, Row::Values)?.names)
 }
 
 /// The gradients of a model's parameters in a row, copied to the host in the order of [`parameters`]. Numbers that a
@@ -126,32 +170,47 @@ pub fn gradients<D: Device<f32>, M: TensorCollection<f32, D>>(
     model: &M,
     grads: &Gradients<f32, D>,
 ) -> Result<Vec<f32>> {
-    let mut read = ReadGradients { grads, values: Vec::new() };
-    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut read }).map_err(Error::device)?;
-    Ok(read.values)
+    Ok(read(model, Row::Gradients(grads))?.row)
 }
 
-struct ReadGradients<'g, D: Storage<f32>> {
-    grads: &'g Gradients<f32, D>,
-    values: Vec<f32>,
+/// Gradients that hold `values`, in the order of [`gradients`]. The model stays as it is.
+///
+/// # Errors
+/// [`Error::Device`].
+pub fn loaded<D: Device<f32>, M: TensorCollection<f32, D>>(
+    model: &mut M,
+    values: &[f32],
+) -> Result<Gradients<f32, D>> {
+    let mut grads = model.try_alloc_grads().map_err(Error::device)?;
+    write(model, Row::Gradients(&mut grads), values)?;
+    Ok(grads)
 }
 
-impl<D: Device<f32>> TensorVisitor<f32, D> for ReadGradients<'_, D> {
-    type Viewer = ViewTensorRef;
-    type Err = D::Err;
-    type E2 = f32;
-    type D2 = D;
+/// Appends a model's gradients, and what it keeps besides its parameters, to `row`: one long message instead of many short
+/// ones, which chapter 7 sends.
+///
+/// # Errors
+/// [`Error::Device`].
+pub fn pack<D: Device<f32>, M: TensorCollection<f32, D>>(
+    model: &M,
+    grads: &Gradients<f32, D>,
+    row: &mut Vec<f32>,
+) -> Result<()> {
+    row.append(&mut read(model, Row::Both(grads))?.row);
+    Ok(())
+}
 
-    fn visit<S: Shape>(
-        &mut self,
-        options: TensorOptions<S, f32, D>,
-        p: &Tensor<S, f32, D>,
-    ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
-        if options.do_gradient_update {
-            self.values.extend(self.grads.get(p).as_vec());
-        }
-        Ok(None)
-    }
+/// Puts back what [`pack`] took, or what has become of it.
+///
+/// # Errors
+/// [`Error::Device`].
+pub fn unpack<D: Device<f32>, M: TensorCollection<f32, D>>(
+    model: &mut M,
+    grads: &mut Gradients<f32, D>,
+    row: &[f32],
+) -> Result<()> {
+    *grads = model.try_alloc_grads().map_err(Error::device)?;
+    write(model, Row::Both(grads), row)
 }
 
 /// Adds `values` to the gradient of a parameter, and returns the gradients. dfdx has no public way to write into a
@@ -184,7 +243,5 @@ pub fn set_parameters<D: Device<f32>, M: TensorCollection<f32, D>>(
             values.len()
         )));
     }
-    M::iter_tensors(&mut RecursiveWalker { m: model, f: &mut Write(values) })
-        .map_err(Error::device)?;
-    Ok(())
+    write(model, Row::Values, values)
 }

@@ -7,7 +7,6 @@ mod faults;
 mod learning {
     mod augment;
     mod engine;
-    mod flat;
     mod loss;
     mod memory;
     mod metrics;

@@ -1,30 +1,9 @@
 use dfdx::prelude::*;
 use lab::data::Split;
 use training::{
-    Result,
-    learning::engine::{Engine, Resident, gather_on_device, set_by_derivative},
+    learning::engine::{Engine, Resident, gather_on_device},
     models::model::{CLASSES, PIXELS},
 };
-
-#[test]
-fn both_ways_to_set_a_gradient_replace_what_was_there() {
-    type Set = fn(
-        &mut Gradients<f32, Cpu>,
-        &Tensor<Rank2<2, 3>, f32, Cpu>,
-        &[f32],
-    ) -> Result<(), CpuError>;
-    let dev = Cpu::seed_from_u64(4);
-    let model: modules::Linear<3, 2, f32, Cpu> = BuildModule::build(&dev);
-    let values = [1.5, -2.0, 0.0, 3e-38, 4.0, 1e30];
-    for set in [<Cpu as Engine>::set_gradient as Set, set_by_derivative] {
-        let x: Tensor<Rank1<3>, f32, _> = dev.ones();
-        let mut grads = model.forward(x.traced(model.alloc_grads())).sum().backward();
-        let bias = grads.get(&model.bias).as_vec();
-        set(&mut grads, &model.weight, &values).unwrap();
-        assert_eq!(grads.get(&model.weight).as_vec(), values);
-        assert_eq!(grads.get(&model.bias).as_vec(), bias);
-    }
-}
 
 fn split(images: usize) -> Split {
     Split {

@@ -1,8 +1,8 @@
 use dfdx::optim::{AdamConfig, Optimizer as _};
 use dfdx::prelude::*;
 use training::{
-    learning::optimizer::{Optimizer, Rule, State, adam, adamw, loaded, momentum, rmsprop, sgd},
-    models::model::{parameters, set_parameters},
+    learning::optimizer::{Optimizer, Rule, State, adam, adamw, momentum, rmsprop, sgd},
+    models::model::{loaded, parameters, set_parameters},
 };
 
 type Small = (modules::Linear<5, 4, f32, Cpu>, ReLU, modules::Linear<4, 3, f32, Cpu>);
@@ -72,7 +72,7 @@ fn adam_equals_dfdx_bit_for_bit() {
     for _ in 0..20 {
         let mut grads = gradients(&ours, &dev, ours.alloc_grads());
         // The same gradient, moved to the other model's parameters.
-        let moved = loaded(&theirs, &flat(&ours, &grads)).unwrap();
+        let moved = loaded(&mut theirs, &flat(&ours, &grads)).unwrap();
         dfdx.update(&mut theirs, &moved).unwrap();
         optimizer.update(1e-2, &mut ours, &mut grads).unwrap();
     }
@@ -93,7 +93,7 @@ fn goes_on_from_its_state_bit_for_bit() {
                 model = Small::build(&Cpu::seed_from_u64(99));
                 set_parameters(&mut model, &weights).unwrap();
                 optimizer = Optimizer::new(&model, rule, 1e-3).unwrap();
-                optimizer.set_state(&model, &state).unwrap();
+                optimizer.set_state(&mut model, &state).unwrap();
                 assert_eq!(optimizer.state(&model).unwrap(), state);
             }
             let mut grads = gradients(&model, &dev, model.alloc_grads());
@@ -111,9 +111,9 @@ fn goes_on_from_its_state_bit_for_bit() {
 
 #[test]
 fn a_state_of_another_size_is_refused() {
-    let model = Small::build(&Cpu::default());
+    let mut model = Small::build(&Cpu::default());
     let mut optimizer = Optimizer::new(&model, Rule::Adam, 0.0).unwrap();
     for slots in [vec![vec![0.0; 2]; 2], vec![vec![0.0; 39]]] {
-        assert!(optimizer.set_state(&model, &State { t: 1, slots }).is_err());
+        assert!(optimizer.set_state(&mut model, &State { t: 1, slots }).is_err());
     }
 }

@@ -1,5 +1,7 @@
 use dfdx::prelude::*;
-use training::models::model::{Images, Network, build, parameters, set_parameters, tensors};
+use training::models::model::{
+    Images, Network, build, pack, parameters, set_parameters, tensors, unpack,
+};
 use training::models::{
     cnn::Cnn, linear::Linear, mlp::Mlp, resnet::Resnet, rnn::Rnn, transformer::Transformer,
 };
@@ -72,4 +74,30 @@ fn every_model_is_read_written_and_named() {
     }
     transformer.extend([norm("norm"), dense("dense", [64, 10])]);
     holds::<Transformer<f32, Cpu>>(3 + 2 * 16 + 4, &transformer.join(", "));
+}
+
+#[test]
+fn a_row_holds_gradients_and_kept_means_and_goes_back() {
+    let dev = Cpu::seed_from_u64(1);
+    let mut model: Resnet<f32, Cpu> = build(&dev).unwrap();
+    let numbers = parameters(&model).unwrap();
+    let mut grads = model.alloc_grads();
+    let mut row = vec![7.0];
+    pack(&model, &grads, &mut row).unwrap();
+    assert_eq!(row.len(), 1 + numbers.len());
+    // Gradients are zero, kept means 0 and variances 1.
+    let kept = numbers.len() - model.num_trainable_params();
+    let sum: f32 = row[1..].iter().sum();
+    assert!((sum - 0.5 * kept as f32).abs() < 1e-6, "{sum}");
+
+    let new: Vec<f32> = (0..numbers.len()).map(|i| i as f32).collect();
+    for _ in 0..2 {
+        unpack(&mut model, &mut grads, &new).unwrap(); // in place of what is there
+    }
+    let mut again = Vec::new();
+    pack(&model, &grads, &mut again).unwrap();
+    assert_eq!(again, new);
+    let after = parameters(&model).unwrap();
+    let changed = numbers.iter().zip(&after).filter(|(old, new)| (*old - *new).abs() > 0.0).count();
+    assert_eq!(changed, kept, "only what is kept is written into the model");
 }

@@ -368,48 +368,20 @@ pub fn counted() -> Result<[(&'static str, f64, f64); 5], Error> {
     let train = Resident::new(&dev, &data.train)?;
     let index: Vec<usize> = (0..train.len()).collect();
     let (images, targets) = (train.images(&index)?, train.targets(&index)?);
-    let mut half = halved(&amp.master.model)?;
-    let (_, grads) =
-        amp.passes(&mut half, images.clone(), targets.clone()).map_err(Error::device)?;
     amp.step(1e-3, images, targets)?;
+    let half = halved(&amp.master.model)?;
     let parameters = amp.learned() as f64;
-    let mut count = Count { grads: &grads, copy: 0, gradients: 0 };
-    Half::<Mlp<Cpu>, Cpu>::iter_tensors(&mut RecursiveWalker { m: &half, f: &mut count })
-        .map_err(Error::device)?;
-    let (copy, narrow) = (count.copy as f64 / parameters, count.gradients as f64 / parameters);
     let size = |numbers: usize| (size_of::<f32>() * numbers) as f64 / parameters;
+    // A gradient is of its parameter's type.
+    let narrow = (size_of::<H>() * half.num_trainable_params()) as f64 / parameters;
     let wide = size(amp.parameters()?.len());
     let means = size(amp.state()?.slots.iter().map(Vec::len).sum());
     Ok([
         ("weights in f32", wide, wide),
-        ("weights in f16", 0.0, copy),
+        ("weights in f16", 0.0, narrow),
         ("gradients in f16", 0.0, narrow),
         // Out of f16, and again in the buffer that dfdx's optimizer reads: both exist for a moment.
         ("gradients in f32", wide, 2.0 * wide),
         ("Adam's means", means, means),
     ])
-}
-
-/// Counts the bytes of a model in f16 and of its gradients.
-struct Count<'g> {
-    grads: &'g Gradients<H, Cpu>,
-    copy: usize,
-    gradients: usize,
-}
-
-impl TensorVisitor<H, Cpu> for Count<'_> {
-    type Viewer = ViewTensorRef;
-    type Err = CpuError;
-    type E2 = H;
-    type D2 = Cpu;
-
-    fn visit<S: Shape>(
-        &mut self,
-        _: TensorOptions<S, H, Cpu>,
-        weights: &Tensor<S, H, Cpu>,
-    ) -> Result<Option<Tensor<S, H, Cpu>>, CpuError> {
-        self.copy += size_of_val(&weights.as_vec()[..]);
-        self.gradients += size_of_val(&self.grads.get(weights).as_vec()[..]);
-        Ok(None)
-    }
 }
