@@ -32,18 +32,6 @@
     show(name);
   };
 
-  // When a machine's records were one page, each value had its address there: it leads on to the run, and there to the part.
-  const leadOn = () => {
-    const place = location.hash.slice(1);
-    if (!place || document.getElementById(place)) return;
-    const below = ({ dataset: { records } }) => place === records || place.startsWith(`${records}-`);
-    const found = [...document.querySelectorAll('a[data-records]')].filter(below);
-    const to = found.sort((a, b) => b.dataset.records.length - a.dataset.records.length)[0];
-    if (to) location.replace(to.getAttribute('href') + location.hash);
-  };
-  leadOn();
-  addEventListener('hashchange', leadOn);
-
   const show = (name) => {
     for (const element of document.querySelectorAll('[data-machine]')) {
       // One machine's stands in for others that have none.

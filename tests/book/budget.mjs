@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 // A phone in a city: 10 Mbit/s with 40 ms there and back. Fonts come late, and what they move counts.
 const NETWORK = { offline: false, latency: 40, downloadThroughput: 10e6 / 8, uploadThroughput: 5e6 / 8 };
 const { exempt, ...limits } = JSON.parse(readFileSync(new URL('budget.json', import.meta.url), 'utf8'));
-// The largest file or page of records, in bytes.
+// The largest page of records, and the largest script with a page's numbers, in bytes.
 const RECORD = 300_000;
 
 const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.json': 'application/json', '.woff2': 'font/woff2' };
@@ -87,12 +87,12 @@ export async function budgets({ folder, pages, fail }) {
   return { base: `${base}book/`, watch, judge, close };
 }
 
-/** No page and no file of records is too large to open; a print.html is many pages at once, and so is its file. */
+/** No page of records is too large to open; the raw samples are what they are, and a print.html is many pages at once. */
 export function records({ folder, fail }) {
   const place = join(folder, 'records');
   for (const name of existsSync(place) ? readdirSync(place, { recursive: true }) : []) {
     const { size } = statSync(join(place, name));
-    if (size > RECORD && !/[/\\]pages[/\\](.*-)?print\.js$/.test(name)) fail(`records/${name}`, `has ${Math.round(size / 1000)} kB, and at most ${RECORD / 1000} are allowed`);
+    if (size > RECORD && !/\.json$|[/\\]pages[/\\](.*-)?print\.js$/.test(name)) fail(`records/${name}`, `has ${Math.round(size / 1000)} kB, and at most ${RECORD / 1000} are allowed`);
   }
 }
 

@@ -161,7 +161,7 @@ impl Binder {
 
     /// What is in the book in addition to pages: records, notebooks, documentation, scripts.
     fn put_beside(&self, records: &[Records], book: &Path) -> Result<()> {
-        machines::put_runs(records, book)?;
+        machines::put_files(records, book)?;
         let notebooks = self.root.join("notebooks");
         if notebooks.is_dir() {
             disk::copy_files(&notebooks, &book.join("notebooks"), |extension| {

@@ -3,16 +3,12 @@
 use crate::{
     disk, html,
     quote::{
-        machine::{YOURS, label, parts},
-        machine_page::{machine_page, run_pages},
+        machine::{YOURS, label},
+        machine_page::machine_page,
     },
-    text,
 };
-use anyhow::{Context, Result, bail};
-use lab::{
-    Records,
-    record::{CONTRIBUTED, ChapterRecord},
-};
+use anyhow::{Result, bail};
+use lab::{Records, record::CONTRIBUTED};
 use mdbook_driver::book::{BookItem, Chapter};
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
@@ -46,56 +42,18 @@ pub fn records(folder: &Path) -> Result<Vec<Records>> {
     Ok(all)
 }
 
-/// Puts each run's page and file beside its machine's page, which lends its frame. They are in no table of contents: every
-/// page would carry it.
+/// Puts a machine's files beside its page.
 ///
 /// # Errors
-/// If a file can't be read or written, or mdBook has made another frame.
-pub(super) fn put_runs(all: &[Records], book: &Path) -> Result<()> {
+/// If a file can't be written.
+pub(super) fn put_files(all: &[Records], book: &Path) -> Result<()> {
     for records in all {
-        let page = book.join("records").join(format!("{}.html", records.name));
-        let to = book.join("records").join(&records.name);
-        let put = |name: String, text: &str| disk::write(&to.join(name), text);
-        let frame = text::read(&page)?;
-        let frame = Frame::of(&frame, &records.name)
-            .with_context(|| format!("{} has no frame for its runs", page.display()))?;
-        for run in records.runs() {
-            for ((name, title, text), part) in run_pages(records, run).into_iter().zip(parts(run)) {
-                put(format!("{name}.html"), &frame.around(&title, &text))?;
-                let mut own = run.clone();
-                own.values = run.values[part].to_vec();
-                let one = ChapterRecord { runs: vec![own] };
-                put(format!("{name}.json"), &(serde_json::to_string(&one)? + "\n"))?;
-            }
+        for (chapter, record) in &records.chapters {
+            let file = book.join("records").join(&records.name).join(format!("{chapter}.json"));
+            disk::write(&file, serde_json::to_string(record)? + "\n")?;
         }
     }
     Ok(())
-}
-
-/// A page of the book without its text, for a page that lies one folder deeper.
-struct Frame {
-    before: String,
-    after: String,
-    title: String,
-}
-
-impl Frame {
-    fn of(page: &str, name: &str) -> Option<Self> {
-        let (before, rest) = page.split_once("<main>")?;
-        let (_, after) = rest.split_once("</main>")?;
-        let deeper = |text: &str| text.replace("\"../", "\"../../");
-        let title = format!("<title>{name}");
-        before.contains(&title).then(|| Self {
-            before: deeper(before) + "<main>",
-            after: "</main>".to_owned() + &deeper(after),
-            title,
-        })
-    }
-
-    fn around(&self, title: &str, text: &str) -> String {
-        let title = format!("<title>{}", html::attribute(title));
-        format!("{}\n{text}\n{}", self.before.replacen(&self.title, &title, 1), self.after)
-    }
 }
 
 /// The pages that list the records, at the end of the book.

@@ -3,7 +3,7 @@
 
 use super::{
     fences::key,
-    machine::{is_reference, run_place, value_place},
+    machine::{is_reference, run_place},
     quotes::{Found, Quotes, SKIPPED, first_reference, stand_in},
 };
 use crate::{aside::QUOTE, html, page::Flavour};
@@ -102,8 +102,7 @@ impl Quotes<'_> {
                 Found::Yes(value) => {
                     out.push_str(&link(records, value, asked.as_, &machine, up)?);
                 }
-                // In a sentence the reason would bury it: a link as a measured number is one, to where the
-                // reason is shown.
+                // In a sentence the reason would bury it: a link as a measured number is one, whose title has it.
                 Found::No(why) => {
                     let (class, words) = match stand_in(&found) {
                         Some(other) => ("elsewhere", format!(" on {}", html::text(&other.name))),
@@ -195,7 +194,7 @@ fn link(records: &Records, value: &Value, as_: As, machine: &str, up: &str) -> R
     };
     Ok(format!(
         "<a class=\"measured\" {machine} href=\"{up}{}\" title=\"{}\"><data value=\"{exact}\">{}</data></a>",
-        value_place(records, value),
+        run_place(&value.key, records),
         html::attribute(&tooltip(value, records, as_)?),
         html::text(&shown(value, as_)?),
     ))
@@ -279,7 +278,7 @@ fn tooltip(value: &Value, records: &Records, as_: As) -> Result<String> {
 const FEW: usize = 5;
 
 /// The smallest sample, the largest, and between them how many lie where: a bar for each of sixteen equal parts.
-pub(super) fn strip(samples: &[f64]) -> Option<(f64, String, f64)> {
+fn strip(samples: &[f64]) -> Option<(f64, String, f64)> {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let low = samples.iter().copied().fold(f64::INFINITY, f64::min);
     let high = samples.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -161,7 +161,7 @@ fn the_book_is_whole() {
     assert!(index.is_file() && index.ends_with("target/book/index.html"));
     fixture.is_whole();
     let kept = |name: &str| fixture.path("target/book").join(name).is_file();
-    assert!(kept("notebooks/09-demo.ipynb") && kept("records/small/demo-rate.json"));
+    assert!(kept("notebooks/09-demo.ipynb") && kept("records/small/demo.json"));
     for script in fs::read_dir(fixture.path("book/theme")).unwrap().flatten() {
         let name = Path::new("theme").join(script.file_name());
         let script = name.extension().is_some_and(|extension| extension == "js");
@@ -181,9 +181,6 @@ fn the_book_is_whole() {
     );
     assert!(page.contains("href=\"../fonts/maths.css\""), "formulas have their font");
     assert!(!home.contains("maths.css") && fixture.page("fonts/maths.css").contains("base64"));
-    let run = fixture.page("records/large/demo-rate.html");
-    assert!(run.contains("src=\"../../book.js\""), "it has the frame of all pages: {run}");
-    assert!(run.contains("<title>demo.rate on large - "), "{run}");
     // Once more, it is the same, and nothing else is left.
     fs::write(fixture.path("target/book/stale.html"), "old").unwrap();
     fixture.binder().build().unwrap();
@@ -232,7 +229,6 @@ fn pages_and_notebooks_are_the_golden_ones() {
         "11-parts/two",
         "records/large",
         "records/amber",
-        "records/large/demo-rate",
     ] {
         let made = main_of(&fixture.page(&format!("{name}.html")));
         golden(&format!("{}.html", name.replace('/', "-")), &made);
@@ -351,8 +347,7 @@ fn a_machine_that_a_reader_sent_in_is_shown_and_marked() {
     );
     assert_eq!(marked(&page), 0);
     assert!(fixture.path("target/book/records/amber/pages/print.js").is_file());
-    let page = fixture.page("records/amber/demo-rate.html");
-    assert!(page.contains("id=\"demo-rate-n-65\""), "{page}");
+    let page = fixture.page("records/amber.html");
     assert!(!page.contains("<script id=evil") && page.contains("id=evil"), "{page}");
     assert!(!fixture.page("records/small.html").contains("A reader"));
     let notebooks = binder.pages().unwrap();
