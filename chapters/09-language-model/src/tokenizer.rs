@@ -13,8 +13,6 @@
 
 pub mod chunks;
 mod hash;
-#[cfg(feature = "peers")]
-pub mod peer;
 pub mod training;
 
 use crate::{Error, Result};

@@ -12,7 +12,7 @@ fn own() -> Result<Corpus> {
 
 #[test]
 fn parts_are_those_of_the_corpus_and_larger_vocabularies_hold_more() {
-    let [experiment, _] = <[Experiment; 2]>::try_from(experiments()).ok().unwrap();
+    let experiment = experiments().remove(0);
     let experiment = Experiment { run: |r| Ok(count(r, &own()?, 2.0)?), ..experiment };
     let run = testing::run(&experiment);
     let of = |key: lab::Key, part: &str| {
