@@ -18,7 +18,7 @@ use training::any::Makers;
 use training::model::{self, Images, Network, Targets};
 use training::step::{Learner, Stepper};
 use training::{
-    Config, EngineKind, Model, Precision, Settings, Silent, Start, Watcher, engine::Resident,
+    Config, EngineKind, Model, Settings, Silent, Start, Watcher, engine::Resident,
     learning::metrics, optimizer::Rule, train_on,
 };
 
@@ -50,18 +50,17 @@ fn trained(engine: EngineKind, settings: &Settings, data: &DataSet) -> (Vec<f64>
     (losses.0, outcome.weights)
 }
 
-/// Trains by both engines, whose losses may differ by `most` of one. The distance of the weights at the end.
-fn apart(settings: &Settings, data: &DataSet, (steps, most): (usize, f64)) -> f64 {
+/// Trains by both engines for a hundred steps. The distance of the weights at the end.
+fn apart(settings: &Settings, data: &DataSet) -> f64 {
     let Settings { model, optimizer, .. } = settings;
     let (plain, there) = trained(EngineKind::Dfdx, settings, data);
     let (fast, here) = trained(EngineKind::Fast, settings, data);
-    assert_eq!((plain.len(), fast.len()), (steps, steps));
+    assert_eq!((plain.len(), fast.len()), (100, 100));
     for (step, (plain, fast)) in plain.iter().zip(&fast).enumerate() {
         let error = (plain - fast).abs() / plain;
-        assert!(error < most, "{model}, {optimizer}, step {step}: {plain} and {fast}");
+        assert!(error < 1e-4, "{model}, {optimizer}, step {step}: {plain} and {fast}");
     }
-    let learned = steps < 100 || plain[99] < 0.8 * plain[0];
-    assert!(learned, "{model}, {optimizer}: nothing was learned");
+    assert!(plain[99] < 0.8 * plain[0], "{model}, {optimizer}: nothing was learned");
     assert!(here != there, "{model}: both engines were the same");
     backprop::check::error_f32(&here, &there)
 }
@@ -81,27 +80,9 @@ fn both_engines_train_alike_for_a_hundred_steps() {
                 epochs: 10,
                 ..Settings::default()
             };
-            let error = apart(&settings, &data, (100, 1e-4));
+            let error = apart(&settings, &data);
             assert!(error < 1e-3, "{model}, {optimizer}: the weights differ by {error}");
         }
-    }
-}
-
-#[test]
-fn the_other_models_train_alike_for_twenty_steps() {
-    let data = data::drawn(250, 30, 4);
-    for model in [Model::Cnn, Model::Resnet, Model::Rnn, Model::Transformer] {
-        let recipe = Settings::of(model);
-        let settings = Settings {
-            optimizer: Rule::Sgd,
-            lr: 0.02,
-            batch: 125,
-            epochs: 10,
-            dropout: 0.0,
-            seed: 2,
-            ..recipe
-        };
-        apart(&settings, &data, (20, 1e-4));
     }
 }
 
@@ -166,33 +147,6 @@ fn gradients_are_those_of_dfdx_and_of_dense_layers_those_by_hand() {
             plain.update(settings.lr).unwrap();
         }
         assert!(apart <= if model == Model::Resnet { 20 } else { 0 }, "{model}: {apart} steps");
-    }
-}
-
-#[test]
-fn rounded_products_are_near_the_exact_ones() {
-    let data = data::drawn(40, 10, 4);
-    for model in Model::ALL {
-        let slope = |engine, precision| {
-            let dev = Cpu::seed_from_u64(1);
-            let recipe = Settings { optimizer: Rule::Sgd, decay: 0.0, ..Settings::of(model) };
-            let settings = Settings { engine, precision, dropout: 0.0, batch: 40, ..recipe };
-            let mut learner = by_engine(&dev, &settings).unwrap();
-            learner.set_scale(if precision == Precision::Amp { 1024.0 } else { 1.0 });
-            let set = Resident::new(&dev, &data.train).unwrap();
-            let index: Vec<usize> = (0..40).collect();
-            let (images, targets) = (set.images(&index).unwrap(), set.targets(&index).unwrap());
-            let before = learner.parameters().unwrap();
-            learner.gradients(images, targets).unwrap();
-            learner.update(1.0).unwrap();
-            let after = learner.parameters().unwrap();
-            before.iter().zip(&after).map(|(x, y)| x - y).collect::<Vec<f32>>()
-        };
-        let exact = slope(EngineKind::Dfdx, Precision::F32);
-        for (precision, most) in [(Precision::Bf16, 0.05), (Precision::Amp, 0.006)] {
-            let error = backprop::check::error_f32(&slope(EngineKind::Fast, precision), &exact);
-            assert!(error > 2e-5 && error < most, "{model}, {precision}: {error}");
-        }
     }
 }
 
