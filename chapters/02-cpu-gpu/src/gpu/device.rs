@@ -1,5 +1,6 @@
 //! A device that runs kernels: the one trait that hides whether it is OpenCL or CUDA, and what a launch is made of.
 
+use super::trace::Label;
 use crate::{Error, Result};
 use std::any::Any;
 
@@ -104,6 +105,8 @@ pub trait Gpu {
     fn mark(&self) -> Result<Mark>;
     /// Seconds on the device's clock between two marks that it has come to.
     fn between(&self, from: &Mark, to: &Mark) -> Result<f64>;
+    /// Says whose work the next launch is; only who records it wants to know.
+    fn label(&self, _: &Label) {}
     /// This device as what it is, for what its own interface alone can do.
     fn as_any(&self) -> &dyn Any;
 }

@@ -17,6 +17,17 @@ pub enum What {
     Copy,
 }
 
+/// Whose work a launch is, and what it costs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Label {
+    /// The operation, and the call of it that takes this launch, perhaps among others.
+    pub of: [String; 2],
+    /// Floating-point operations.
+    pub flops: f64,
+    /// Bytes that are read or written at least.
+    pub bytes: f64,
+}
+
 /// One thing that a device was given, and did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
@@ -24,6 +35,8 @@ pub struct Span {
     pub name: String,
     /// What it is.
     pub what: What,
+    /// Whose work it is, as far as that was said.
+    pub label: Label,
     /// Seconds at which the host's call began and had returned.
     pub called: [f64; 2],
     /// Seconds at which the device can have begun, and at which it had done it: it begins when it has done what was before, and
@@ -35,6 +48,7 @@ pub struct Span {
 struct Call {
     name: String,
     what: What,
+    label: Label,
     called: [f64; 2],
     mark: Mark,
 }
@@ -46,6 +60,7 @@ pub type Work<'w> = dyn FnMut() -> Result<()> + 'w;
 pub struct Traced<'g> {
     gpu: &'g dyn Gpu,
     log: RefCell<Option<Log>>,
+    next: RefCell<Label>,
 }
 
 struct Log {
@@ -56,7 +71,7 @@ struct Log {
 impl<'g> Traced<'g> {
     /// The device, for all that takes a device. It notes nothing until [`Traced::record`].
     pub fn new(gpu: &'g dyn Gpu) -> Self {
-        Self { gpu, log: RefCell::new(None) }
+        Self { gpu, log: RefCell::default(), next: RefCell::default() }
     }
 
     /// Everything that `work` gives to this device, in its order, when the device has done it.
@@ -75,13 +90,13 @@ impl<'g> Traced<'g> {
         done?;
         self.gpu.finish()?;
         let mut before = 0.0_f64; // when the device was free
-        let span = |Call { name, what, called, mark }| {
+        let span = |Call { name, what, label, called, mark }| {
             let end = self.gpu.between(&zero, &mark)?;
             // A launch or a fetch returns at once, another copy when it is done.
             let ready = called[usize::from(what == What::Kernel)];
             let ran = [before.max(ready).min(end), end];
             before = end;
-            Ok(Span { name, what, called, ran })
+            Ok(Span { name, what, label, called, ran })
         };
         log.into_iter().flat_map(|log| log.calls).map(span).collect()
     }
@@ -93,6 +108,7 @@ impl<'g> Traced<'g> {
     where
         F: FnOnce() -> Result<()>,
     {
+        let label = self.next.take();
         let Some(Log { clock, calls }) = &mut *self.log.borrow_mut() else {
             return give();
         };
@@ -100,7 +116,7 @@ impl<'g> Traced<'g> {
         give()?;
         let called = [began, clock.elapsed().as_secs_f64()];
         let mark = self.gpu.mark()?;
-        calls.push(Call { name: name.into(), what, called, mark });
+        calls.push(Call { name: name.into(), what, label, called, mark });
         Ok(())
     }
     // ANCHOR_END: noted
@@ -162,6 +178,10 @@ impl Gpu for Traced<'_> {
 
     fn between(&self, from: &Mark, to: &Mark) -> Result<f64> {
         self.gpu.between(from, to)
+    }
+
+    fn label(&self, label: &Label) {
+        self.next.replace(label.clone());
     }
 
     fn as_any(&self) -> &dyn Any {

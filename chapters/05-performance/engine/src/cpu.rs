@@ -74,6 +74,8 @@ pub struct Loaded {
     /// What the threads have spent in each call of the group that runs.
     spent: Vec<AtomicU64>,
     nanoseconds: Vec<AtomicU64>,
+    /// Runs with the clock.
+    pub runs: AtomicU64,
 }
 
 impl Cpu {
@@ -274,7 +276,7 @@ impl Backend for Cpu {
         let small = plan.groups.iter().map(small).collect();
         let [spent, nanoseconds] =
             [(); 2].map(|()| calls.iter().map(|_| AtomicU64::new(0)).collect());
-        Loaded { calls, plan, outputs, small, spent, nanoseconds }
+        Loaded { calls, plan, outputs, small, spent, nanoseconds, runs: AtomicU64::new(0) }
     }
 
     fn told(&mut self) -> Result<(), Failed> {
@@ -291,6 +293,7 @@ impl Backend for Cpu {
         }
         let bases = self.bases(loaded);
         let mut since = self.clock.then(Instant::now);
+        loaded.runs.fetch_add(u64::from(self.clock), Relaxed);
         for (group, small) in loaded.plan.groups.iter().zip(&loaded.small) {
             let (call, spent) = (&loaded.calls[group.start], &loaded.spent[group.start]);
             match &call.work {

@@ -10,7 +10,9 @@ use cpu_gpu::{
     gpu::{
         self, Arg, Buffer, Element as _, Fetching, Kernel,
         cuda::{Cuda, sentence},
-        read_all, write_all,
+        read_all,
+        trace::Label,
+        write_all,
     },
 };
 use cudarc::driver::result::mem_get_info;
@@ -79,6 +81,7 @@ struct Ready {
     how: gpu::Launch,
     operands: Vec<(Home, u32)>,
     numbers: Vec<Number>,
+    label: Label,
 }
 
 impl<'g> Gpu<'g> {
@@ -196,10 +199,10 @@ impl<'g> Gpu<'g> {
     fn ready(&mut self, program: Program) -> Result<Loaded<'g>> {
         let plan = Plan::new(&program, false);
         let Launches { all, meetings, parts, table } = launches(&program, &plan)?;
-        let ready = |Planned { launch, operands }| {
+        let ready = |Planned { launch, operands, label }| {
             let Launch { source, entry, macros, numbers, grid, block, .. } = launch;
             let kernel = self.kernels.get(self.device, (source, entry, &macros))?;
-            Ok(Ready { kernel, how: gpu::Launch::new(grid, block), operands, numbers })
+            Ok(Ready { kernel, how: gpu::Launch::new(grid, block), operands, numbers, label })
         };
         let launches = all.into_iter().map(ready).collect::<Result<_>>()?;
         let Program { calls, outputs, .. } = program;
@@ -236,7 +239,7 @@ impl<'g> Gpu<'g> {
     }
 
     fn launch(&self, loaded: &Loaded, all: ops::Range<usize>) -> Result<()> {
-        for Ready { kernel, how, operands, numbers } in &loaded.launches[all] {
+        for Ready { kernel, how, operands, numbers, label } in &loaded.launches[all] {
             let mut args = Vec::with_capacity(2 * operands.len() + numbers.len());
             for (home, start) in operands {
                 args.extend([Arg::Buffer(self.buffer(loaded, *home)?), Arg::U32(*start)]);
@@ -245,6 +248,7 @@ impl<'g> Gpu<'g> {
                 Number::Whole(number) => Arg::U32(*number),
                 Number::Real(number) => Arg::F32(*number),
             }));
+            self.device.label(label);
             self.device.launch(kernel, *how, &args)?;
         }
         Ok(())

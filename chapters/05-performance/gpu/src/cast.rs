@@ -1,7 +1,7 @@
 //! A program as launches: what a GPU does for each call, and where each operand lies. No device is needed for it.
 
 use crate::kernels::{Cut, PRODUCT, length};
-use cpu_gpu::{Error, Result};
+use cpu_gpu::{Error, Result, gpu::trace::Label};
 use engine::{
     backend::Form,
     device::{Device, Implicit, Launch, Macros},
@@ -14,7 +14,7 @@ use engine::{
     state,
     tensor::{Place, Tensor},
 };
-use std::sync::Arc;
+use std::{mem::take, sync::Arc};
 
 /// What suits a GPU: more parts of rows than the CPU's, for more multiprocessors.
 pub const FORM: Form = Form { blocks: 64, cached: false, unused: true };
@@ -29,6 +29,8 @@ pub struct Planned {
     pub launch: Launch,
     /// Its operands.
     pub operands: Vec<(Home, u32)>,
+    /// Whose it is. The first launch of a call has all of its cost; one that sums for many calls has theirs.
+    pub label: Label,
 }
 
 /// Where an operand lies.
@@ -87,8 +89,10 @@ pub fn launches(program: &Program, plan: &Plan) -> Result<Launches> {
     let (calls, outputs) = (&program.calls, &program.outputs);
     let (added, made) = (&program.added[..], Launches::default());
     let (tables, sums) = (Vec::new(), Vec::new());
+    let (label, owed) = Default::default();
+    let (end, slices, total) = (false, 0, 0);
     let mut cast =
-        Cast { plan, outputs, added, end: false, slices: 0, tables, sums, total: 0, made };
+        Cast { plan, outputs, added, end, slices, tables, sums, total, label, owed, made };
     for (at, call) in calls.iter().enumerate() {
         // Parts stay where they are while nothing but sums follows, until somebody wants these.
         let alone = |call: &&Call| !wants_gradients(call);
@@ -126,6 +130,9 @@ struct Cast<'a> {
     tables: Vec<(Arc<[u32]>, u32)>,
     sums: Vec<u32>,
     total: usize,
+    /// The call's, until a launch has its cost; and that of the last launch.
+    label: Label,
+    owed: Label,
     made: Launches,
 }
 
@@ -146,6 +153,8 @@ impl Cast<'_> {
         if wants_gradients(call) {
             self.sum_up()?;
         }
+        let (of, bytes) = ([call.op.clone(), call.name.to_owned()], call.bytes() as f64);
+        self.label = Label { of, flops: call.flops, bytes };
         match &call.work {
             Work::Product(product) => self.product(call, product),
             Work::Collective(collective) => self.meet(collective),
@@ -182,7 +191,9 @@ impl Cast<'_> {
     }
 
     fn add(&mut self, launch: Launch, operands: Vec<(Home, u32)>) {
-        self.made.all.push(Planned { launch, operands });
+        let label = self.label.clone();
+        (self.label.flops, self.label.bytes) = (0.0, 0.0); // the next launch of the call
+        self.made.all.push(Planned { launch, operands, label });
     }
 
     fn launch(&mut self, launch: &Launch, tensors: &[Tensor]) -> Result<()> {
@@ -225,14 +236,18 @@ impl Cast<'_> {
         let first = length(self.total)?;
         self.sums.extend([first, whose, from, to, length(len)?, length(parts)?]);
         self.total += len;
+        self.owed.flops += take(&mut self.label.flops);
+        self.owed.bytes += take(&mut self.label.bytes);
         Ok(())
     }
 
     /// Sums what has waited for it.
     fn sum_up(&mut self) -> Result<()> {
-        let total = std::mem::take(&mut self.total);
+        let total = take(&mut self.total);
         if total > 0 {
             length(total)?;
+            self.label = take(&mut self.owed);
+            self.label.of = [" backward", "sums"].map(str::to_owned);
             let sums = Launch::each(SUMS, "sum_all", total).with(&[self.sums.len() / 6]);
             let table = (Home::Table, length(self.made.table.len())?);
             self.made.table.append(&mut self.sums);

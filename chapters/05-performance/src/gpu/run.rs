@@ -21,7 +21,8 @@ use training::Model;
 
 /// A model that learns two batches of drawn digits in turn: no time depends on what they show.
 pub struct Run<'g> {
-    step: Step<Gpu<'g>>,
+    /// The engine's step.
+    pub step: Step<Gpu<'g>>,
     batch: usize,
     /// Steps that were launched.
     begun: usize,

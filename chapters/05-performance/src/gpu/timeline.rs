@@ -1,10 +1,20 @@
-//! When each kernel of a step runs on a device, and when the CPU asks for it.
+//! When each kernel of a step runs on a device, when the CPU asks for it, and what it costs.
 
+use crate::profile::{
+    cost::Cost,
+    engine::named,
+    report::{self, Moment, Profile},
+    tape::Phase,
+};
 use cpu_gpu::{
     Error, Result,
-    gpu::trace::{Span, Traced},
+    devices::{Precision, peak_of},
+    gpu::{
+        Gpu, Kind, copying,
+        trace::{Label, Span, Traced},
+    },
 };
-use lab::{Samples, TableData, Unit};
+use lab::Samples;
 
 /// A step on a device, call by call.
 #[derive(Clone, Debug)]
@@ -28,6 +38,22 @@ fn whole(spans: &[Span]) -> f64 {
     let ends = spans.iter().map(|span| span.ran[1].max(span.called[1]));
     ends.fold(0.0, f64::max)
 }
+
+/// A device's limits, with all it has: peak in FLOP/s, infinite if its maker's number is not known, and bandwidth in B/s.
+///
+/// # Errors
+/// The device's.
+pub fn limits(gpu: &dyn Gpu) -> Result<[f64; 2]> {
+    if gpu.about().kind == Kind::Cpu {
+        return Ok(report::limits().map(|limit| limit.value));
+    }
+    let peak = peak_of(gpu.about(), Precision::F32).map_or(f64::INFINITY, |limit| limit.value);
+    let count = (gpu.about().memory as usize / 64).min(COPIED) / 4 * 4;
+    Ok([peak, copying::bandwidth(gpu, count, 8, 5)?.median()])
+}
+
+/// Numbers that are copied to see a bandwidth, where there is room: more than a cache has.
+const COPIED: usize = 1 << 26;
 
 impl Timeline {
     /// Records `steps` steps, after three that are not counted.
@@ -57,35 +83,18 @@ impl Timeline {
         self.spans.iter().map(seconds).sum::<f64>() / self.seconds()
     }
 
-    /// The kinds of work, the one that takes longest first: name, times in the step, seconds of all of them.
-    pub fn kinds(&self) -> Vec<(&str, usize, f64)> {
-        let mut kinds: Vec<(&str, usize, f64)> = Vec::new();
-        for span in &self.spans {
-            match kinds.iter_mut().find(|(name, ..)| *name == span.name) {
-                Some((_, times, sum)) => (*times, *sum) = (*times + 1, *sum + seconds(span)),
-                None => kinds.push((&span.name, 1, seconds(span))),
-            }
-        }
-        kinds.sort_by(|a, b| b.2.total_cmp(&a.2));
-        kinds
-    }
-
-    /// A table of the kinds of work.
-    pub fn table(&self, what: &str) -> TableData {
-        let whole = self.seconds();
-        let share = |seconds: f64| format!("{:.1}%", 100.0 * seconds / whole);
-        let mut rows: Vec<Vec<String>> = Vec::new();
-        for (name, times, seconds) in self.kinds() {
-            let row = [name.into(), times.to_string(), Unit::Seconds.format(seconds)];
-            rows.push(row.into_iter().chain([share(seconds)]).collect());
-        }
-        let idle = (1.0 - self.busy()).max(0.0);
-        let none = ["nothing".into(), String::new(), Unit::Seconds.format(idle * whole)];
-        rows.push(none.into_iter().chain([share(idle * whole)]).collect());
-        TableData {
-            caption: format!("One step of {what}: {}.", Unit::Seconds.format(whole)),
-            head: ["on the device", "times", "time", "of the step"].map(str::to_owned).to_vec(),
-            rows,
-        }
+    /// The step by operation, as on the cores; the last event is the time in which the device did nothing.
+    pub fn profile(&self, what: String) -> Profile {
+        let event = |span: &Span| {
+            let Label { of: [op, call], flops, bytes } = &span.label;
+            let own = (Phase::Host, span.name.clone()); // the step's copies and words
+            let (phase, name) = if call.is_empty() { own } else { named(op, call) };
+            let seconds = Samples::one(seconds(span));
+            (Moment { phase, name, times: 1, seconds }, Cost::of(call, *flops, *bytes))
+        };
+        let idle = Samples::one((self.seconds() * (1.0 - self.busy())).max(0.0));
+        let none = Moment { phase: Phase::Host, name: "nothing".into(), times: 1, seconds: idle };
+        let events = self.spans.iter().map(event).chain([(none, Cost::default())]).collect();
+        Profile::of(what, events, [Samples::one(self.seconds()), Samples(Vec::new())])
     }
 }

@@ -41,6 +41,20 @@ impl Cost {
         Self { products, others, bytes: F32 * numbers }
     }
 
+    /// Of one of the engine's calls, by its own counts.
+    pub fn of(call: &str, flops: f64, bytes: f64) -> Self {
+        let products = if call == "product" { flops } else { 0.0 };
+        Self { products, others: flops - products, bytes }
+    }
+
+    /// So many times.
+    #[must_use]
+    pub fn times(&self, count: usize) -> Self {
+        let [products, others, bytes] =
+            [self.products, self.others, self.bytes].map(|cost| cost * count as f64);
+        Self { products, others, bytes }
+    }
+
     /// Both together.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {

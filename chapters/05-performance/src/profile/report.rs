@@ -34,7 +34,7 @@ pub struct Row {
     pub phase: Phase,
     /// Its name: `dense 784→128`.
     pub name: String,
-    /// How many of them there are in a step.
+    /// How often it is done in a step.
     pub times: usize,
     /// Seconds that they take together, in each step that was profiled.
     pub seconds: Samples,
@@ -44,8 +44,8 @@ pub struct Row {
 
 impl Row {
     /// One more operation of the kind.
-    fn add(&mut self, cost: &Cost, seconds: &Samples) {
-        self.times += 1;
+    fn add(&mut self, Moment { times, seconds, .. }: &Moment, cost: &Cost) {
+        self.times += times;
         self.cost = self.cost.plus(cost);
         self.seconds.0.iter_mut().zip(&seconds.0).for_each(|(sum, s)| *sum += s);
     }
@@ -58,6 +58,8 @@ pub struct Moment {
     pub phase: Phase,
     /// The operation's name.
     pub name: String,
+    /// How often it is done in a step: once for each piece of the batch.
+    pub times: usize,
     /// Seconds, in each step that was profiled.
     pub seconds: Samples,
 }
@@ -65,38 +67,36 @@ pub struct Moment {
 /// Where the time of a model's training step goes.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// The model.
-    pub model: Model,
-    /// Images in a step.
-    pub batch: usize,
+    /// The model and its batch: `mlp on 128 images`.
+    pub what: String,
     /// The kinds of operations, the one that takes longest first.
     pub rows: Vec<Row>,
     /// Every event, in the order of the step.
     pub moments: Vec<Moment>,
     /// Seconds of a whole step with the profiler.
     pub total: Samples,
-    /// Seconds of a whole step without it, taken in turn.
+    /// Seconds of a whole step without it, taken in turn; on a device none was.
     pub plain: Samples,
 }
 
 impl Profile {
     /// Of the events of a step, in its order, each with what it costs; `total` and `plain` are seconds of a whole step.
-    pub(super) fn of(
-        (model, batch): (Model, usize),
+    pub(crate) fn of(
+        what: String,
         events: Vec<(Moment, Cost)>,
         [total, plain]: [Samples; 2],
     ) -> Self {
         let (mut rows, mut moments): (Vec<Row>, Vec<Moment>) = (Vec::new(), Vec::new());
         for (moment, cost) in events {
-            let Moment { phase, name, seconds } = moment.clone();
-            moments.push(moment);
+            let Moment { phase, name, times, seconds } = moment.clone();
             match rows.iter_mut().find(|row| row.phase == phase && row.name == name) {
-                Some(row) => row.add(&cost, &seconds),
-                None => rows.push(Row { phase, name, times: 1, seconds, cost }),
+                Some(row) => row.add(&moment, &cost),
+                None => rows.push(Row { phase, name, times, seconds, cost }),
             }
+            moments.push(moment);
         }
         rows.sort_by(|a, b| b.seconds.median().total_cmp(&a.seconds.median()));
-        Self { model, batch, rows, moments, total, plain }
+        Self { what, rows, moments, total, plain }
     }
 
     /// The median of a row's fraction of the step.
@@ -127,6 +127,11 @@ pub fn profile(model: Model, data: &DataSet, batch: usize, steps: usize) -> Resu
         Model::Transformer => run::<Transformer<f32, Cpu>>,
     };
     profile(model, data, batch, steps)
+}
+
+/// What is profiled, in a caption.
+pub fn on_images(model: Model, batch: usize) -> String {
+    format!("{model} on {batch} images")
 }
 
 /// Fails unless so many images have a batch, and there are steps to profile.
@@ -208,15 +213,16 @@ fn summary(
     let first = all.first().map_or(&[][..], Vec::as_slice);
     let event = |(at, (name, cost)): (usize, (String, Cost))| {
         let seconds = Samples(all.iter().filter_map(|e| e.get(at)).map(Event::seconds).collect());
-        (Moment { phase: first[at].phase, name, seconds }, cost)
+        (Moment { phase: first[at].phase, name, times: 1, seconds }, cost)
     };
     let events =
         named((model, batch), first, parameters)?.into_iter().enumerate().map(event).collect();
     let total = all.iter().map(|e| e.last().map_or(0.0, |event| event.end)).collect();
-    Ok(Profile::of((model, batch), events, [Samples(total), plain]))
+    Ok(Profile::of(on_images(model, batch), events, [Samples(total), plain]))
 }
 
-/// A table of at most so many operations, under a peak in FLOP/s and a bandwidth in B/s; the rest is summed up.
+/// A table of at most so many operations, under a peak in FLOP/s, infinite if nobody knows it, and a bandwidth in B/s; the rest is
+/// summed up.
 pub fn table(profile: &Profile, peak: f64, bandwidth: f64, most: usize) -> TableData {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut rest = 0.0;
@@ -250,11 +256,14 @@ pub fn table(profile: &Profile, peak: f64, bandwidth: f64, most: usize) -> Table
     let head = ["operation", "phase", "time", "share", "MFLOP", "MB", "FLOP/B", "of roof"];
     TableData {
         caption: format!(
-            "One step of {} on {} images: {}. The roof: {} and {}.",
-            profile.model,
-            profile.batch,
+            "One step of {}: {}. The roof: {}{}.",
+            profile.what,
             Unit::Seconds.format(profile.total.median()),
-            Unit::FlopsPerSecond.format(peak),
+            if peak < f64::INFINITY {
+                Unit::FlopsPerSecond.format(peak) + " and "
+            } else {
+                String::new()
+            },
             Unit::BytesPerSecond.format(bandwidth)
         ),
         head: head.map(str::to_owned).to_vec(),

@@ -3,12 +3,12 @@
 use crate::steps::{BATCH, batch, error, models, step_of};
 use cpu_gpu::gpu::testing::opencl;
 use engine::{
-    backend::Backend,
+    backend::{Backend, Form},
     cpu::Cpu,
     model::{self, Model},
     needs::Needs,
     plan::Plan,
-    program::{Call, Numbers},
+    program::{Call, Numbers, Program},
     record::Pass,
     rule::Rule,
     state,
@@ -19,6 +19,7 @@ use engine_gpu::{
     Gpu,
     cast::{FORM, Planned, bytes, launches},
 };
+use std::collections::BTreeMap;
 
 fn on(gpu: &dyn cpu_gpu::gpu::Gpu, model: Model) -> Step<Gpu<'_>> {
     Step::on(Gpu::new(gpu), model, 1, Rule::adam())
@@ -247,6 +248,30 @@ resnet: 71 launches, 115279 KiB
 rnn: 15 launches, 25350 KiB
 transformer: 91 launches, 40008 KiB
 ";
+
+/// The launches cost what the calls do, whatever a launch is for; and an operation has the FLOPs that it has on the CPU.
+#[test]
+fn each_call_is_paid_once() {
+    for (at, model) in models().into_iter().enumerate() {
+        let pass = Pass { rows: BATCH, training: true, numbers: Numbers::F32, adds: false };
+        let [own, cpus] = [FORM, Form::CPU].map(|form| program(&model, pass, form));
+        let launches = launches(&own, &Plan::new(&own, false)).unwrap().all;
+        let sum = |all: &mut dyn Iterator<Item = (f64, f64)>| {
+            all.fold((0.0, 0.0), |(f, b), (flops, bytes)| (f + flops, b + bytes))
+        };
+        let found = sum(&mut launches.iter().map(|one| (one.label.flops, one.label.bytes)));
+        let cost = |call: &Call| (call.flops, call.bytes() as f64);
+        assert_eq!(found, sum(&mut own.calls.iter().map(cost)), "model {at}");
+        let of = |program: &Program| {
+            let mut all = BTreeMap::new();
+            for call in program.calls.iter().filter(|call| call.flops > 0.0) {
+                *all.entry(call.op.clone()).or_insert(0.0) += call.flops;
+            }
+            all
+        };
+        assert_eq!(of(&own), of(&cpus), "model {at}");
+    }
+}
 
 /// CUDA takes 65,535 blocks along y, and a convolution has a row for each pixel.
 #[test]

@@ -72,7 +72,7 @@ fn run(rec: &mut Recorder) -> Result<()> {
             (Budget::Quick, Model::Linear | Model::Mlp) => 20,
             (Budget::Quick, _) => 3,
         };
-        record(rec, &profile(model, &data, BATCH, steps)?, limits);
+        record(rec, (model, BATCH), &profile(model, &data, BATCH, steps)?, limits);
     }
     Ok(())
 }
@@ -89,9 +89,13 @@ fn to_nanoseconds(seconds: &Samples) -> Samples {
     seconds.map(|seconds| (seconds * 1e9).round() / 1e9)
 }
 
-/// Leaves what a profile has found, beside these limits.
-pub fn record(rec: &mut Recorder, profile: &Profile, [peak, bandwidth]: [f64; 2]) {
-    let (model, batch) = (profile.model, profile.batch);
+/// Leaves what the profile of a model's step on so many images has found, beside these limits.
+pub fn record(
+    rec: &mut Recorder,
+    (model, batch): (Model, usize),
+    profile: &Profile,
+    [peak, bandwidth]: [f64; 2],
+) {
     let step: ParamList = &[("model", &model), ("batch", &batch)];
     for row in &profile.rows {
         let of = |key: Key| key.at(step).with("phase", row.phase.name()).with("op", &row.name);

@@ -1,4 +1,4 @@
-use cpu_gpu::gpu::trace::{Span, What};
+use cpu_gpu::gpu::trace::{Label, Span, What};
 use performance::profile::profile;
 use performance::profile::trace::{chrome, of_profile, of_spans};
 use serde_json::{Value, json};
@@ -6,8 +6,13 @@ use training::Model;
 
 #[test]
 fn a_trace_names_its_lanes_and_has_microseconds() {
-    let span =
-        |name: &str, called, ran| Span { name: name.into(), what: What::Kernel, called, ran };
+    let span = |name: &str, called, ran| Span {
+        name: name.into(),
+        what: What::Kernel,
+        label: Label::default(),
+        called,
+        ran,
+    };
     let spans = [span("one", [0.0, 1e-6], [2e-6, 5e-6]), span("two", [1e-6, 2e-6], [5e-6, 6e-6])];
     let bars = of_spans(&spans, "a card");
     let value: Value = serde_json::from_str(&chrome(&bars)).unwrap();

@@ -11,7 +11,7 @@ fn records() -> Records {
         let (data, limits) = (lab::data::drawn(32, 8, 1), [1e11, 1e10]);
         record_limits(rec, limits);
         for model in Model::ALL {
-            record(rec, &profile(model, &data, 8, 2)?, limits);
+            record(rec, (model, 8), &profile(model, &data, 8, 2)?, limits);
         }
         Ok(())
     };
