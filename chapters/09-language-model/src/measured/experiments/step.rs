@@ -5,6 +5,7 @@ use super::count::{BATCH, SIZES};
 use crate::{
     Config, Model,
     count::{Operations, Parameters, near, optimal},
+    product::Numbers,
     train::{Settings, Trainer, batches, schedule},
 };
 use backprop::{
@@ -46,6 +47,8 @@ pub const STEPS: u64 = 100;
 pub const BUDGET: f64 = 600.0;
 /// This course's name in the records.
 pub const OURS: &str = "ours";
+/// Its ways: name, and what the products multiply.
+const WAYS: [(&str, Numbers); 2] = [(OURS, Numbers::F32), ("ours-bf16", Numbers::Bf16)];
 /// PyTorch's program.
 pub const PROGRAM: &str = "pytorch_gpt.py";
 /// Its ways: name, and the options that the peer is given.
@@ -132,7 +135,13 @@ impl Case {
     /// # Errors
     /// As [`Trainer::new`].
     pub fn trainer(&self) -> crate::Result<Trainer> {
-        Trainer::new(Model::new(self.config, 1)?, self.settings, &self.stream, 0)
+        self.of(Numbers::F32)
+    }
+
+    /// The same with other numbers.
+    fn of(&self, numbers: Numbers) -> crate::Result<Trainer> {
+        let settings = Settings { numbers, ..self.settings };
+        Trainer::new(Model::new(self.config, 1)?, settings, &self.stream, 0)
     }
 
     /// The peer's job, with its files in `folder`: the model of the beginning and the batches of the run.
@@ -211,20 +220,23 @@ fn race(
     threads: usize,
 ) -> crate::Result<()> {
     let (rounds, steps) = if r.budget == Budget::Full { (7, 5) } else { (2, 2) };
-    let mut trainer = case.trainer()?;
+    let mut ours = WAYS.map(|(who, numbers)| (who, case.of(numbers)));
     let short = &case.job(folder, steps, &[])?;
     let mut peers = PEERS.map(|(who, options)| (who, asked(PROGRAM, options)));
     let mut versions = PEERS.map(|(who, _)| (who, String::new()));
     let mut race: Race<Vec<f64>> = Race::default();
-    race.turn(OURS, |_| {
-        let mut seconds = Vec::new();
-        for _ in 0..steps {
-            let begun = Instant::now();
-            trainer.step(&case.stream)?;
-            seconds.push(begun.elapsed().as_secs_f64());
-        }
-        Ok(seconds)
-    });
+    for (who, trainer) in &mut ours {
+        race.turn(*who, move |_| {
+            let trainer = trainer.as_mut().map_err(|why| lab::Error::message(why.to_string()))?;
+            let mut seconds = Vec::new();
+            for _ in 0..steps {
+                let begun = Instant::now();
+                trainer.step(&case.stream)?;
+                seconds.push(begun.elapsed().as_secs_f64());
+            }
+            Ok(seconds)
+        });
+    }
     for ((who, peer), (_, version)) in peers.iter_mut().zip(&mut versions) {
         let started = peer.as_mut().map_err(|why| lab::Error::message(why.clone()));
         race.peer(
@@ -248,8 +260,11 @@ fn race(
     let peak = peak::fma_f32(threads);
     let flops = FLOPS.at(list).with("threads", threads).against(peak);
     let reached = r.record(flops, rate.map(|rate| rate * operations));
-    let ours = at(RATE, OURS).with("version", "this course").with("threads", threads);
-    r.record(ours, rate);
+    for (who, _) in WAYS {
+        let ours = at(RATE, who).with("version", "this course").with("threads", threads);
+        r.record(ours, median.rate(who, tokens as f64)?);
+    }
+    r.record(at(RATIO, WAYS[1].0), median.ratio(WAYS[1].0, OURS)?);
     if case.config == Config::small() {
         let (parameters, tokens) = optimal(reached * BUDGET);
         let member = near(parameters, case.config.vocabulary, case.config.context);
