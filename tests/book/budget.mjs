@@ -5,8 +5,8 @@ import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-// A phone in a city: 10 Mbit/s with 40 ms there and back. Fonts come late, and what they move counts.
-const NETWORK = { offline: false, latency: 40, downloadThroughput: 10e6 / 8, uploadThroughput: 5e6 / 8 };
+// A phone in a city: 10 Mbit/s with 40 ms there and back, for each file. Fonts come late, and what they move counts.
+const [LATENCY, RATE] = [40, 10e6 / 8 / 1000]; // ms, bytes a ms
 const { exempt, ...limits } = JSON.parse(readFileSync(new URL('budget.json', import.meta.url), 'utf8'));
 // The largest page of records, and the largest script with a page's numbers, in bytes.
 const RECORD = 300_000;
@@ -14,8 +14,8 @@ const RECORD = 300_000;
 const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.json': 'application/json', '.woff2': 'font/woff2' };
 
 /**
- * Serves the folder as a host does, below its root and once more below /book: compressed, except what already is, and with its
- * page for addresses that lead nowhere.
+ * Serves the folder as a host does whom nobody has asked before, below its root and once more below /book: compressed, except
+ * what already is, and with its page for addresses that lead nowhere.
  */
 export async function serve(folder) {
   const made = new Map();
@@ -27,8 +27,8 @@ export async function serve(folder) {
     const plain = extname(file) === '.woff2';
     if (!made.has(file)) made.set(file, plain ? readFileSync(file) : gzipSync(readFileSync(file), { level: 6 }));
     const body = made.get(file);
-    const head = { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream', 'content-length': body.length };
-    response.writeHead(there ? 200 : 404, plain ? head : { ...head, 'content-encoding': 'gzip' }).end(body);
+    const head = { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream', 'content-length': body.length, 'cache-control': 'no-store' };
+    setTimeout(() => response.writeHead(there ? 200 : 404, plain ? head : { ...head, 'content-encoding': 'gzip' }).end(body), LATENCY + body.length / RATE);
   });
   await new Promise((done) => server.listen(0, '127.0.0.1', done));
   return { base: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
@@ -48,10 +48,6 @@ async function watch(tab) {
       }
     }).observe({ type: 'layout-shift', buffered: true });
   });
-  const devtools = await tab.context().newCDPSession(tab);
-  await devtools.send('Network.enable');
-  await devtools.send('Network.emulateNetworkConditions', NETWORK);
-  await devtools.send('Network.setCacheDisabled', { cacheDisabled: true });
   return async () => {
     await tab.waitForTimeout(250);
     const cost = await tab.evaluate(() => ({ ...globalThis.cost, nodes: document.querySelectorAll('*').length }));
