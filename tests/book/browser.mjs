@@ -236,13 +236,16 @@ const machines = (tab) => tab.evaluate(() => {
   return { names, value, shown: [...new Set([...document.querySelectorAll('[data-machine]:not([hidden])')].map(whose))].join() };
 });
 
-// A machine that a reader sent in comes a moment later, with a script of its own.
-const arrives = (tab, name) => tab.waitForFunction((name) => [...document.querySelectorAll('[data-machine]:not([hidden])')].every((e) => [e.dataset.machine, ...(e.dataset.also ?? '').split(' ')].includes(name)), name).catch(() => {});
-
-async function choose(tab, name) {
-  await tab.locator('.bar-machine select').first().selectOption(name);
-  await arrives(tab, name);
-}
+/** Chooses a machine, if one is given, and waits for it: one that a reader sent in comes later, with a script of its own. */
+const arrives = (tab, chosen) => tab.evaluate(async (chosen) => {
+  const select = document.querySelector('.bar-machine select');
+  if (chosen) Object.assign(select, { value: chosen }).dispatchEvent(new Event('change', { bubbles: true }));
+  const whose = (e) => [e.dataset.machine, ...(e.dataset.also ?? '').split(' ')];
+  for (let tries = 0; tries < 2000; tries += 1) {
+    if ([...document.querySelectorAll('[data-machine]:not([hidden])')].every((e) => whose(e).includes(select.value))) return;
+    await new Promise((done) => setTimeout(done, 20));
+  }
+}, chosen);
 
 /**
  * The machine switch changes every number, and the charts can be read with those of each. What stands in for a machine that has
@@ -254,7 +257,7 @@ async function switches(tab, where, page) {
   if (measured.includes(page) && (!shown || shown !== value)) fail(where, `shows ${shown} at first`);
   await read(value, true);
   for (const other of names.filter((name) => name !== value)) {
-    await choose(tab, other);
+    await arrives(tab, other);
     const after = await machines(tab);
     if (after.shown !== other) fail(where, `shows ${after.shown} after ${other} was chosen`);
     await read(other, false);
@@ -270,7 +273,7 @@ async function reload(tab) {
 async function remembers(tab, where) {
   const { value } = await machines(tab);
   await reload(tab);
-  await arrives(tab, value);
+  await arrives(tab);
   const again = await machines(tab);
   if (again.shown !== value || again.value !== value) fail(where, `forgets ${value} when it is loaded again`);
 }
