@@ -270,7 +270,8 @@ impl Records {
 
     /// The run that a key's values come from.
     pub fn run_of(&self, key: &str) -> Option<&Run> {
-        self.runs().find(|run| is_below(key, &run.experiment))
+        let below = self.runs().filter(|run| is_below(key, &run.experiment));
+        below.max_by_key(|run| run.experiment.len())
     }
 
     /// All runs of all chapters.

@@ -46,25 +46,17 @@ pub fn label(records: &Records) -> String {
     format!("{} ({parts}{from})", records.name)
 }
 
-/// The page that lists a machine's records, from the book's root.
-pub fn records_page(machine: &str) -> String {
-    format!("records/{machine}.html")
-}
-
 /// Where on its machine's page a run is.
 pub fn run_anchor(run: &Run) -> String {
     format!("run-{}", html::value_anchor(&run.experiment))
 }
 
-/// Where a run is, from the book's root: its line on its machine's page.
-pub fn run_page(machine: &str, run: &Run) -> String {
-    format!("{}#{}", records_page(machine), run_anchor(run))
-}
-
-/// Where the run is that a key's values come from.
+/// Where the run is that a key's values come from, from the book's root: its line on its machine's page.
 pub fn run_place(key: &str, records: &Records) -> String {
-    let run = records.run_of(key);
-    run.map_or_else(|| records_page(&records.name), |run| run_page(&records.name, run))
+    let has = |run: &&Run| run.values.iter().any(|value| value.key == key);
+    let run = records.runs().find(has).or_else(|| records.run_of(key));
+    let line = run.map(|run| format!("#{}", run_anchor(run)));
+    format!("records/{}.html{}", records.name, line.unwrap_or_default())
 }
 
 /// The link under a figure or a table: how its numbers came about, and on which machine. What others have published is no

@@ -4,7 +4,7 @@ use super::words::with_code;
 use crate::{
     html,
     mention::Mention,
-    quote::{Quotes, machine::run_page, owner},
+    quote::{Quotes, machine::run_place, owner},
 };
 use lab::{Chapter, Experiment};
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ pub(super) fn item(
         .iter()
         .filter_map(|records| {
             let run = records.runs().find(|run| run.experiment == experiment.key)?;
-            let link = format!("[{}]({up}{})", records.name, run_page(&records.name, run));
+            let link = format!("[{}]({up}{})", records.name, run_place(experiment.key, records));
             let nothing =
                 if run.values.is_empty() { " (nothing that it could measure)" } else { "" };
             Some(link + nothing)
