@@ -52,7 +52,8 @@ const WAYS: [(&str, Numbers); 2] = [(OURS, Numbers::F32), ("ours-bf16", Numbers:
 /// PyTorch's program.
 pub const PROGRAM: &str = "pytorch_gpt.py";
 /// Its ways: name, and the options that the peer is given.
-pub const PEERS: [(&str, &[&str]); 2] = [("pytorch", &[]), ("pytorch-bf16", &["--bf16"])];
+pub const PEERS: [(&str, &[&str]); 3] =
+    [("pytorch", &[]), ("pytorch-compiled", &["--compile"]), ("pytorch-bf16", &["--bf16"])];
 
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
