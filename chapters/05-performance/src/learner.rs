@@ -46,6 +46,16 @@ pub trait Trains: Backend + Sized {
     /// device has.
     fn gather(step: &mut Step<Self>, kept: &mut Kept, batch: &Batch<Cpu>, piece: Range<usize>);
 
+    /// A step on a batch that is one piece, in one program, if that pays: its scores, which come later.
+    fn entire(
+        _: &mut Step<Self>,
+        _: &mut Kept,
+        _: &Batch<Cpu>,
+        _: (Numbers, f32),
+    ) -> Option<Self::Fetching> {
+        None
+    }
+
     /// What failed on it.
     ///
     /// # Errors
@@ -71,19 +81,20 @@ impl Trains for Gpu<'_> {
     const AHEAD: usize = 2;
 
     fn gather(step: &mut Step<Self>, kept: &mut Kept, batch: &Batch<Cpu>, piece: Range<usize>) {
-        let Batch { data, epoch, order, range, .. } = batch;
-        // ANCHOR: kept
-        let address = data.rows().as_ptr() as usize;
-        if kept.0 != address {
-            let label = |at| u32::from(data.label(at));
-            step.keep(data.rows(), &(0..data.len()).map(label).collect::<Vec<_>>());
-        }
-        if *kept != (address, *epoch) {
-            step.arrange(&order.iter().map(|at| *at as u32).collect::<Vec<_>>());
-            *kept = (address, *epoch);
-        }
-        step.choose(range.start + piece.start, piece.len());
-        // ANCHOR_END: kept
+        keep(step, kept, batch);
+        step.choose(batch.range.start + piece.start, piece.len());
+    }
+
+    fn entire(
+        step: &mut Step<Self>,
+        kept: &mut Kept,
+        batch: &Batch<Cpu>,
+        (numbers, rate): (Numbers, f32),
+    ) -> Option<Self::Fetching> {
+        keep(step, kept, batch);
+        let rows = (batch.range.start, batch.range.len());
+        let entire = step.entire(rows, numbers, (rate, None));
+        Some(step.fetch_of(entire, 0))
     }
 
     fn sound(&mut self) -> Result<()> {
@@ -92,6 +103,22 @@ impl Trains for Gpu<'_> {
             Err(others) => Error::Team(others),
         })
     }
+}
+
+/// Lets the device have the data set, and the order of the epoch.
+fn keep(step: &mut Step<Gpu>, kept: &mut Kept, batch: &Batch<Cpu>) {
+    let Batch { data, epoch, order, .. } = batch;
+    // ANCHOR: kept
+    let address = data.rows().as_ptr() as usize;
+    if kept.0 != address {
+        let label = |at| u32::from(data.label(at));
+        step.keep(data.rows(), &(0..data.len()).map(label).collect::<Vec<_>>());
+    }
+    if *kept != (address, *epoch) {
+        step.arrange(&order.iter().map(|at| *at as u32).collect::<Vec<_>>());
+        *kept = (address, *epoch);
+    }
+    // ANCHOR_END: kept
 }
 
 /// A model of chapter 4 in training by the engine.
@@ -348,6 +375,20 @@ impl<B: Trains> Engine<B> {
         let fill = |step: &mut _, kept: &mut _, piece| B::gather(step, kept, batch, piece);
         Ok(self.passes(batch.range.len(), fill))
     }
+
+    /// [`Engine::learn_of`] and the update.
+    fn step_of(&mut self, lr: f64, batch: &Batch<Cpu>) -> Result<Vec<B::Fetching>> {
+        if batch.changed.is_none() && batch.range.len() <= self.most {
+            let how = (self.numbers, lr as f32);
+            if let Some(scores) = B::entire(self.step.get_mut(), &mut self.kept, batch, how) {
+                self.discard()?; // the gradients were taken
+                return Ok(vec![scores]);
+            }
+        }
+        let begun = self.learn_of(batch)?;
+        self.update(lr)?;
+        Ok(begun)
+    }
 }
 
 impl<B: Trains> Learner for Engine<B> {
@@ -414,8 +455,7 @@ impl<B: Trains> Stepper for Engine<B> {
     }
 
     fn step_on(&mut self, lr: f64, batch: &Batch<Cpu>) -> Scores {
-        let begun = self.learn_of(batch)?;
-        self.update(lr)?;
+        let begun = self.step_of(lr, batch)?;
         self.fetched(begun)
     }
 
@@ -424,9 +464,8 @@ impl<B: Trains> Stepper for Engine<B> {
     }
 
     fn begin(&mut self, lr: f64, batch: &Batch<Cpu>) -> Result<Option<Vec<f32>>> {
-        let begun = self.learn_of(batch)?;
+        let begun = self.step_of(lr, batch)?;
         self.begun.push_back(begun);
-        self.update(lr)?;
         Ok(None)
     }
 

@@ -235,36 +235,55 @@ impl<B: Backend> Transformer<B> {
         Ok(self.loss(losses, tokens.len()))
     }
 
-    /// The gradient of the batch of a step on a stream, of which the device has a copy. What [`Transformer::loss`] makes the
-    /// batch's loss of. Who changes a stream hands on another slice.
+    /// Step number `at`, at its rate, on a stream: the batch's gradient, which is no longer than the settings say, and the update.
+    /// What [`Transformer::loss`] makes the batch's loss of, and the gradient's norm, which come later.
     ///
     /// # Errors
     /// [`Error::TooShort`], [`Error::Token`].
+    // ANCHOR: begin
     pub fn begin(
         &mut self,
-        Settings { batch, length, seed, .. }: Settings,
-        step: u64,
+        settings: &Settings,
+        (at, lr): (u64, f64),
         stream: &[u32],
-    ) -> Result<Vec<B::Fetching>> {
+    ) -> Result<(Vec<B::Fetching>, B::Fetching)> {
+        let Settings { batch, length, clip, .. } = *settings;
+        let first = self.draw(settings, at, stream)?;
+        let (tokens, rate, limit) = (batch * length, lr as f32, clip as f32);
+        if tokens <= self.piece && !self.step.device.form().cached {
+            let rates = (rate, Some(limit)); // all in one program of a GPU
+            let entire = self.step.entire((first, tokens), self.numbers, rates);
+            let [losses, norm] = [1, 2].map(|number| self.step.fetch_of(entire, number));
+            return Ok((vec![losses], norm));
+        }
+        let fill = |step: &mut Step<B>, piece: Range<usize>| {
+            step.choose(first + piece.start / length, piece.len());
+        };
+        let losses = self.passes(tokens, fill);
+        let norm = self.step.clip(limit);
+        self.step.update(rate);
+        Ok((losses, norm))
+    }
+    // ANCHOR_END: begin
+
+    /// Where a step's windows begin among those that the device knows. The stream is copied there once: who changes it hands on
+    /// another slice.
+    fn draw(&mut self, settings: &Settings, at: u64, stream: &[u32]) -> Result<usize> {
+        let Settings { batch, length, seed, .. } = *settings;
         let places = batches::places(stream, length)?;
-        // ANCHOR: begin
         let slice = (stream.as_ptr() as usize, stream.len());
         if self.kept != slice {
             self.config.check_tokens(stream)?;
             self.step.keep_stream(stream, length);
             (self.kept, self.drawn) = (slice, 0..0);
         }
-        if !self.drawn.contains(&step) {
-            self.drawn = step..step + (WINDOWS / batch).max(1) as u64;
-            let of = |step| batches::windows((seed, step), places).take(batch);
+        if !self.drawn.contains(&at) {
+            self.drawn = at..at + (WINDOWS / batch).max(1) as u64;
+            let of = |at| batches::windows((seed, at), places).take(batch);
             let all = self.drawn.clone().flat_map(of).map(|first| first as u32);
             self.step.arrange(&all.collect::<Vec<_>>());
         }
-        let first = (step - self.drawn.start) as usize * batch;
-        Ok(self.passes(batch * length, |step, piece| {
-            step.choose(first + piece.start / length, piece.len());
-        }))
-        // ANCHOR_END: begin
+        Ok((at - self.drawn.start) as usize * batch)
     }
 }
 

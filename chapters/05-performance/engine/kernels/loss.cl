@@ -1,9 +1,9 @@
 // Softmax, cross-entropy and their gradient in one pass over the scores.
 //
 // Launch    blocks of 32×8 threads along x, one for each part of the rows; 32 threads share a row.
-// Reads     scores: [rows, cols]. labels: [rows], each below cols. state.
+// Reads     scores: [rows, cols]. labels: [rows]. state.
 // Writes    gradient: (probability − target)·share. sums: of each part the rows' losses, and how many were right. A score of
-//           NaN makes its row's loss NaN.
+//           NaN, or a label beyond the scores, makes its row's loss NaN; a loss that is no number has no gradient.
 // Before    chapter 3, softmax.rs: the same formulas.
 
 KERNEL THREADS_OF_BLOCK(32, 8) void loss(
@@ -29,12 +29,14 @@ KERNEL THREADS_OF_BLOCK(32, 8) void loss(
         sum = of_row(parts, sum, false);
         if (here == 0) continue;
         uint label = labels[row];
+        float own = label < cols ? s[label] - highest : NAN, ours = LOG(sum) - own;
+        float factor = ours < INFINITY ? share : NAN;
         for (uint j = THREAD_X; j < cols; j += 32) {
             float truth = j == label ? 1.0f : 0.0f;
-            gradient[row * cols + j] = (EXP(s[j] - highest) / sum - truth) * share;
+            gradient[row * cols + j] = (EXP(s[j] - highest) / sum - truth) * factor;
         }
-        loss += LOG(sum) - (s[label] - highest);
-        right += s[label] >= highest ? 1.0f : 0.0f;
+        loss += ours;
+        right += own >= 0.0f ? 1.0f : 0.0f;
     }
     BARRIER();
     if (THREAD_X == 0) {

@@ -16,5 +16,6 @@
 #define MUL_HIGH(a, b) __umulhi(a, b)
 #ifndef INFINITY // NVRTC has no math.h
 #define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fc00000)
 #endif
 #endif

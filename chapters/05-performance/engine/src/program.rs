@@ -3,7 +3,7 @@
 use crate::{
     device::{Device, Implicit, Launch},
     philox::Dropout,
-    tensor::{Cut, Matrix, Operand, Tensor},
+    tensor::{Cut, Matrix, Operand, Place, Tensor},
 };
 use matmul::narrow;
 
@@ -54,6 +54,25 @@ pub struct Program {
     pub outputs: Vec<Tensor>,
     /// Gradients that a call adds to, which another one, or another program, wrote.
     pub added: Vec<Tensor>,
+}
+
+impl Program {
+    /// These calls, and behind them those of another program.
+    #[must_use]
+    pub fn then(mut self, mut next: Self) -> Self {
+        let before = self.temporaries.len() as u32;
+        let tensors = next.calls.iter_mut().flat_map(Call::tensors_mut).chain(&mut next.outputs);
+        for tensor in tensors {
+            if let Place::Temporary(id) = &mut tensor.place {
+                *id += before;
+            }
+        }
+        self.calls.append(&mut next.calls);
+        self.temporaries.append(&mut next.temporaries);
+        self.outputs.append(&mut next.outputs);
+        self.added.append(&mut next.added);
+        self
+    }
 }
 
 /// One thing that a device does.

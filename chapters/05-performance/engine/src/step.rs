@@ -36,17 +36,20 @@ pub struct Step<B: Backend = Cpu> {
     pub update: B::Loaded,
     /// Made when it is asked for: only who clips wants it.
     clip: Option<B::Loaded>,
-    /// What fills a batch of so many rows.
+    /// What fills a batch of so many rows, and steps that begin with it.
     gathers: HashMap<usize, B::Loaded>,
+    entire: HashMap<Entire, B::Loaded>,
     /// What the device keeps for them, and the words of the order.
     kept: Kept,
     order: usize,
-    /// The rule's constants.
-    means: Adam,
+    rule: Rule,
     /// What changes from step to step, and what the device knows of it.
     state: [u32; state::TOLD],
     told: Option<[u32; state::TOLD]>,
 }
+
+/// A pass with its batch before it and its update behind it, and whether the gradient is clipped between them.
+pub type Entire = (Pass, bool);
 
 /// What batches are gathered from.
 #[derive(Clone, Copy)]
@@ -109,23 +112,21 @@ impl<B: Backend> Step<B> {
         }
         device.allocate(Place::Kept, model.params.kept.len());
         device.allocate(Place::State, state::WORDS);
-        let means = rule.means;
-        let update = device.load(split.update(&model, rule, device.form()));
-        let (passes, gathers, state) = (HashMap::new(), HashMap::new(), [0; state::TOLD]);
-        let (clip, kept, order, told) = (None, Kept::Images(0), 0, None);
+        let update = device.load(split.update(&model, rule.clone(), device.form()));
         let mut step = Self {
             model,
             split,
             device,
-            passes,
+            passes: HashMap::new(),
             update,
-            clip,
-            gathers,
-            kept,
-            order,
-            means,
-            state,
-            told,
+            clip: None,
+            gathers: HashMap::new(),
+            entire: HashMap::new(),
+            kept: Kept::Images(0),
+            order: 0,
+            rule,
+            state: [0; state::TOLD],
+            told: None,
         };
         let params = &mut step.model.params;
         let (values, kept) = (params.first_values(), params.kept.clone());
@@ -200,17 +201,60 @@ impl<B: Backend> Step<B> {
         self.device.fetch(&self.passes[&pass], 0)
     }
 
+    /// A step on a batch that is one piece, from the `first` of the order on: it is gathered, computed and learned from, at this
+    /// rate, by a gradient no longer than the limit, if there is one. All of it is one program, which knows before it starts what
+    /// changes from step to step.
+    // ANCHOR: entire
+    pub fn entire(
+        &mut self,
+        (first, rows): (usize, usize),
+        numbers: Numbers,
+        (rate, limit): (f32, Option<f32>),
+    ) -> Entire {
+        let pass = Pass { rows, training: true, numbers, adds: false };
+        let entire = (pass, limit.is_some());
+        self.state[state::START] = first as u32;
+        self.state[state::FIRST] = 0;
+        self.state[state::SHARE] = (1.0 / rows as f32).to_bits();
+        self.state[state::LIMIT] = limit.unwrap_or(f32::INFINITY).to_bits();
+        self.advance(rate);
+        self.tell();
+        if !self.entire.contains_key(&entire) {
+            self.room(rows);
+            let form = self.device.form();
+            let pass = self.gathered(rows).then(self.split.pass(&self.model, pass, form));
+            let clip = limit.map_or(Program::default(), |_| self.clipped());
+            let update = self.split.update(&self.model, self.rule.clone(), form);
+            let loaded = self.device.load(pass.then(clip).then(update));
+            self.entire.insert(entire, loaded);
+        }
+        self.device.run(&self.entire[&entire]);
+        self.skip(1);
+        entire
+    }
+    // ANCHOR_END: entire
+
+    /// An output of such a step, which comes later: the scores, what [`Step::sums`] adds up, the gradient's length.
+    pub fn fetch_of(&mut self, entire: Entire, number: usize) -> B::Fetching {
+        self.device.fetch(&self.entire[&entire], number)
+    }
+
     /// Moves all parameters against their gradients, at this learning rate.
     pub fn update(&mut self, rate: f32) {
+        self.advance(rate);
+        self.tell();
+        self.device.run(&self.update);
+    }
+
+    /// One more update, and what its rule makes of its number.
+    fn advance(&mut self, rate: f32) {
         self.state[state::STEP] += 1;
-        let rule = Adam { lr: f64::from(rate), ..self.means };
+        let rule = Adam { lr: f64::from(rate), ..self.rule.means };
         let [ahead, epsilon] = Factors::new(&rule, self.state[state::STEP] as i32).of_step();
         for (at, number) in [(state::RATE, rate), (state::AHEAD, ahead), (state::EPSILON, epsilon)]
         {
             self.state[at] = number.to_bits();
         }
-        self.tell();
-        self.device.run(&self.update);
     }
 
     /// The scores of the first `rows` images of the batch, which nobody learns from.
@@ -225,16 +269,21 @@ impl<B: Backend> Step<B> {
     pub fn clip(&mut self, limit: f32) -> B::Fetching {
         self.state[state::LIMIT] = limit.to_bits();
         self.tell();
-        let Self { model, split, device, clip: made, .. } = self;
-        let made = made.get_or_insert_with(|| {
-            let mut cx = Recorder::new(ALONE, device.form());
-            let squares = split.squares(model, &mut cx);
-            let norm = clip(&mut cx, squares);
-            cx.program.outputs.push(norm);
-            device.load(cx.finish())
-        });
-        device.run(made);
-        device.fetch(made, 0)
+        if self.clip.is_none() {
+            self.clip = Some(self.device.load(self.clipped()));
+        }
+        let Self { device, clip, .. } = self;
+        let clip = clip.as_ref().expect("it was loaded");
+        device.run(clip);
+        device.fetch(clip, 0)
+    }
+
+    fn clipped(&self) -> Program {
+        let mut cx = Recorder::new(ALONE, self.device.form());
+        let squares = self.split.squares(&self.model, &mut cx);
+        let norm = clip(&mut cx, squares);
+        cx.program.outputs.push(norm);
+        cx.finish()
     }
 
     /// The sums over the last gradient's images, before its update: of their losses, and of the right answers.
@@ -288,16 +337,14 @@ impl<B: Backend> Step<B> {
 
     /// Keeps a data set on the device: a row for each image, and a label a word.
     pub fn keep(&mut self, images: &[f32], labels: &[u32]) {
-        self.gathers.clear();
-        self.kept = Kept::Images(labels.len());
+        self.gather_from(Kept::Images(labels.len()));
         self.put(Place::Data, images);
         self.put(Place::Truth, words(labels));
     }
 
     /// Keeps a stream of tokens on the device, of which batches have windows of this length.
     pub fn keep_stream(&mut self, tokens: &[u32], length: usize) {
-        self.gathers.clear();
-        self.kept = Kept::Stream(tokens.len(), length);
+        self.gather_from(Kept::Stream(tokens.len(), length));
         self.put(Place::Data, words(tokens));
     }
 
@@ -305,10 +352,17 @@ impl<B: Backend> Step<B> {
     /// windows of many batches begin, in the [`stream`](Step::keep_stream).
     pub fn arrange(&mut self, order: &[u32]) {
         if order.len() > self.order {
-            self.gathers.clear();
             self.order = order.len();
+            self.gather_from(self.kept);
         }
         self.put(Place::Order, words(order));
+    }
+
+    /// Lets no program gather from what was there before.
+    fn gather_from(&mut self, kept: Kept) {
+        self.kept = kept;
+        self.gathers.clear();
+        self.entire.clear();
     }
 
     /// Fills a batch with so many images, or windows of so many tokens, from the `first` of the order on. Nothing is copied.
@@ -316,17 +370,21 @@ impl<B: Backend> Step<B> {
         self.room(rows);
         self.state[state::START] = first as u32;
         self.tell();
-        let Self { device, gathers, kept, order, model, .. } = self;
-        let loaded = gathers.entry(rows).or_insert_with(|| {
-            let mut cx = Recorder::new(Pass { rows, ..ALONE }, device.form());
-            let order = Tensor::new(Place::Order, 0, *order, 1);
-            cx.of("batch", |cx| match *kept {
-                Kept::Images(data) => gather(cx, order, [data, model.inputs]),
-                Kept::Stream(tokens, length) => windows(cx, order, [tokens, length]),
-            });
-            device.load(cx.finish())
+        if !self.gathers.contains_key(&rows) {
+            let loaded = self.device.load(self.gathered(rows));
+            self.gathers.insert(rows, loaded);
+        }
+        self.device.run(&self.gathers[&rows]);
+    }
+
+    fn gathered(&self, rows: usize) -> Program {
+        let mut cx = Recorder::new(Pass { rows, ..ALONE }, self.device.form());
+        let order = Tensor::new(Place::Order, 0, self.order, 1);
+        cx.of("batch", |cx| match self.kept {
+            Kept::Images(data) => gather(cx, order, [data, self.model.inputs]),
+            Kept::Stream(tokens, length) => windows(cx, order, [tokens, length]),
         });
-        self.device.run(loaded);
+        cx.finish()
     }
 
     /// Copies words to a buffer.

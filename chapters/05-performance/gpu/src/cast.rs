@@ -102,10 +102,11 @@ pub fn launches(program: &Program, plan: &Plan) -> Result<Launches> {
     cast.finish()
 }
 
-/// Whether a call wants gradients that are summed: other ranks do, and who reads one.
+/// Whether a call wants gradients that are summed: other ranks do, and who reads one, or moves parameters by it.
 fn wants_gradients(call: &Call) -> bool {
     let reads = || call.reads().iter().any(|read| read.tensor.place == Place::Gradient);
-    matches!(call.work, Work::Collective(_)) || reads()
+    let moves = || call.writes().iter().any(|to| to.tensor.place == Place::Params);
+    matches!(call.work, Work::Collective(_)) || reads() || moves()
 }
 
 /// Bytes that passes of a model take on a GPU, one after the other: of sums of slices, too, which the plan does not know.

@@ -13,7 +13,11 @@ use cpu_gpu::{
     },
 };
 use engine::{
-    backend::Backend as _, program::Numbers, record::Pass, rule::Rule, state, step::Step,
+    backend::Backend as _,
+    program::Numbers,
+    rule::Rule,
+    state,
+    step::{Entire, Step},
 };
 use lab::data;
 use std::{collections::VecDeque, time::Instant};
@@ -50,14 +54,13 @@ impl<'g> Run<'g> {
     /// # Errors
     /// The device's.
     // ANCHOR: launch
-    pub fn launch(&mut self) -> Result<Pass> {
+    pub fn launch(&mut self) -> Result<Entire> {
         let Self { step, batch, begun } = self;
-        step.choose(*begun % 2 * *batch, *batch); // gathered on the device
+        let images = (*begun % 2 * *batch, *batch); // gathered on the device
         *begun += 1;
-        let pass = step.piece(0..*batch, *batch, Numbers::F32);
-        step.update(1e-3);
+        let entire = step.entire(images, Numbers::F32, (1e-3, None));
         step.device.check()?;
-        Ok(pass)
+        Ok(entire)
     }
     // ANCHOR_END: launch
 
@@ -70,8 +73,8 @@ impl<'g> Run<'g> {
         let (mut begun, mut last) = (VecDeque::new(), Vec::new());
         for at in 0..count + ahead {
             if at < count {
-                let pass = self.launch()?;
-                begun.push_back(self.step.fetch(pass)); // on its way
+                let entire = self.launch()?;
+                begun.push_back(self.step.fetch_of(entire, 0)); // on its way
             }
             if at >= ahead {
                 last = self.end(begun.pop_front().flatten())?; // there

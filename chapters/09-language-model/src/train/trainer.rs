@@ -145,7 +145,6 @@ impl<B: Backend> Trainer<B> {
     /// # Errors
     /// [`Error::Diverged`] if the loss or the gradient's norm is no number; [`Error::Config`] if f16 has none for gradients,
     /// whatever their factor; as [`Trainer::sound`].
-    // ANCHOR: step
     pub fn step(&mut self, stream: &[u32]) -> Result<Step> {
         self.begin(stream)?;
         self.end()
@@ -158,14 +157,11 @@ impl<B: Backend> Trainer<B> {
     pub fn begin(&mut self, stream: &[u32]) -> Result<()> {
         let at = self.step + self.ahead();
         begin(&mut self.transformer.step, self.scaler);
-        let losses = self.transformer.begin(self.settings, at, stream)?;
         let lr = schedule::rate(&self.settings, at);
-        let norm = self.transformer.step.clip(self.settings.clip as f32);
-        self.transformer.step.update(lr as f32);
+        let (losses, norm) = self.transformer.begin(&self.settings, (at, lr), stream)?;
         self.begun.push_back(Begun { losses, norm, lr });
         Ok(())
     }
-    // ANCHOR_END: step
 
     /// Steps that are begun and have not ended.
     pub fn ahead(&self) -> u64 {

@@ -40,9 +40,11 @@ pub fn record(cx: &mut Recorder, scores: Tensor, labels: Tensor) -> [Tensor; 2] 
             let highest = lab::wide!(|| largest(scores));
             let others = lab::wide!(|| replace_and_sum(gradient, |s| exp(s - highest)));
             let sum = others + exp(scores[label] - highest);
-            sums[0] += sum.ln() - (scores[label] - highest);
+            let loss = sum.ln() - (scores[label] - highest);
+            sums[0] += loss;
             sums[1] += f32::from(u8::from(scores[label] >= highest));
-            let factor = share / sum;
+            // A loss that is no number has no gradient.
+            let factor = if loss.is_finite() { share / sum } else { f32::NAN };
             lab::wide!(|| for power in &mut *gradient {
                 *power *= factor;
             });

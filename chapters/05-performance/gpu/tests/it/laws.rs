@@ -116,6 +116,44 @@ fn what_is_no_number_shows_where_the_cpu_shows_it() {
     }
 }
 
+#[test]
+fn a_label_beyond_the_scores_has_no_loss_and_moves_nothing() {
+    let Some(gpu) = opencl() else { return };
+    for label in [10, u32::MAX] {
+        let mut device = on(&*gpu, model::linear(3));
+        let params = device.to_file(Place::Params);
+        device.fill(3, &[0.5; 3 * 784], &[1, label, 2]);
+        device.gradient(3, Numbers::F32);
+        assert!(device.metrics(3, Numbers::F32)[0].is_nan(), "{label}");
+        device.clip(1.0);
+        device.update(1e-3);
+        assert!(device.to_file(Place::Params) == params, "{label}");
+        device.device.check().unwrap();
+    }
+}
+
+/// An infinite loss has a gradient by the formula; it would move the parameters before somebody sees the loss.
+fn infinite<B: Backend>(device: B) {
+    let mut step = Step::on(device, model::linear(3), 1, Rule::adam());
+    let mut file = step.to_file(Place::Params);
+    let end = file.len();
+    file[end - 10] = f32::NEG_INFINITY; // the bias of the first score
+    step.from_file(Place::Params, &file);
+    step.fill(2, &[0.5; 2 * 784], &[0, 1]);
+    step.gradient(2, Numbers::F32);
+    assert_eq!(step.metrics(2, Numbers::F32)[0], f32::INFINITY);
+    step.clip(1.0);
+    step.update(1e-3);
+    assert!(step.to_file(Place::Params) == file);
+}
+
+#[test]
+fn an_infinite_loss_moves_nothing() {
+    infinite(Cpu::new(1));
+    let Some(gpu) = opencl() else { return };
+    infinite(Gpu::new(&*gpu));
+}
+
 /// Images of a step whose bits are compared: an odd number.
 const FEW: usize = 9;
 
@@ -185,6 +223,50 @@ fn a_batch_is_gathered_on_the_device() {
     let [first, second, third] = [first, second, third].map(|own| device.device.fetched(own));
     assert!(first == second && first != third && third.len() == 10 * BATCH);
     device.device.check().unwrap();
+}
+
+/// Scores, the gradient's length and the parameters of three steps, each in one program or one part after the other.
+fn of_steps<B: Backend>(device: B, in_one: bool, limit: Option<f32>) -> Vec<Vec<f32>> {
+    let mut cpu = step_of(model::linear(1), 1);
+    batch(0, &mut cpu);
+    let (images, labels) = held(&mut cpu);
+    let mut step = Step::on(device, model::mlp(3, 0.2), 1, Rule::adam());
+    step.keep(&images, &labels);
+    step.arrange(&(0..BATCH as u32).rev().collect::<Vec<_>>());
+    let mut found = Vec::new();
+    for (first, rows) in [(0, BATCH), (7, FEW), (0, BATCH)] {
+        let (scores, norm) = if in_one {
+            let entire = step.entire((first, rows), Numbers::F32, (1e-3, limit));
+            (step.fetch_of(entire, 0), limit.map(|_| step.fetch_of(entire, 2)))
+        } else {
+            step.choose(first, rows);
+            let pass = step.piece(0..rows, rows, Numbers::F32);
+            let (scores, norm) = (step.fetch(pass), limit.map(|limit| step.clip(limit)));
+            step.update(1e-3);
+            (scores, norm)
+        };
+        let fetched = [Some(scores), norm].into_iter().flatten();
+        found.extend(fetched.map(|own| step.device.fetched(own)));
+    }
+    found.push(step.to_file(Place::Params));
+    assert!(step.device.told().is_ok());
+    found
+}
+
+#[test]
+fn a_step_in_one_program_is_its_parts() {
+    let gpu = opencl();
+    let mut all = Vec::new();
+    for limit in [None, Some(0.5)] {
+        let cores = [true, false].map(|in_one| of_steps(Cpu::new(2), in_one, limit));
+        assert!(cores[0] == cores[1], "{limit:?}");
+        if let Some(gpu) = &gpu {
+            let device = [true, false].map(|in_one| of_steps(Gpu::new(&**gpu), in_one, limit));
+            assert!(device[0] == device[1], "{limit:?} on a device");
+        }
+        all.extend(cores);
+    }
+    assert!(all[0].last() != all[2].last(), "nothing was shortened");
 }
 
 /// The factor is found where the gradient is, and so is what is no number.
