@@ -1,15 +1,16 @@
 //! `train --model gpt`: a language model, trained on the sources of the crates that the course is built from.
 
 use crate::train::{Train, device_here};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use lab::{Device, files::typed, out::say};
+use lab::{Device, files::typed, names::text_of, out::say};
 use language_model::{
     corpus::Corpus,
     product::Numbers,
     runner::{Amount, Job, Outcome, Size, job::CHECKPOINT_EVERY, size, train as run},
     train::{Flow, Settings, adamw::AdamW},
 };
+use multi_gpu::{Rank, replicas::member::Launcher};
 use std::path::PathBuf;
 use training::Precision;
 
@@ -57,7 +58,7 @@ impl Gpt {
         let others = others || seed.is_some() || precision.is_some();
         if train.resume && (self.first().is_some_and(|option| option != "--text") || others) {
             bail!(
-                "a language model goes on as it began, with --resume alone (and --run for one that is not the latest, --text for a folder that has moved, --recompute, --replicas and --device)"
+                "a language model goes on as it began, with --resume alone (and --run for one that is not the latest, --text for a folder that has moved, --recompute, --replicas, --processes and --device)"
             );
         }
         let config = self.size.unwrap_or_default().config(self.context);
@@ -86,9 +87,12 @@ impl Gpt {
             Some(tokens) => Amount::Tokens(tokens),
             None => Amount::Minutes(self.minutes.unwrap_or(MINUTES)),
         };
-        let replicas = train.replicas.unwrap_or(1);
+        let many = train.replicas.unwrap_or(1);
         let f32 = settings.numbers == Numbers::F32;
-        let device = device_here(train.device.as_deref(), replicas, f32)?;
+        let device = device_here(train.device.as_deref(), many, f32)?;
+        // A process for each GPU, as for models of digits.
+        let apart = train.processes || many > 1 && device != Device::Cpu;
+        let replicas = Launcher::choose(text_of, train.replicas, apart)?;
         Ok(Job {
             config,
             settings,
@@ -108,14 +112,20 @@ impl Gpt {
 
 /// Trains, and says what came of it in the last lines.
 pub fn train(job: &Job, stop: &mut dyn FnMut() -> bool) -> Result<()> {
+    let rank = job.replicas.as_ref().map_or(Rank(0), Launcher::rank);
+    if rank != Rank(0) {
+        // Of many processes one prints; another names itself when it fails.
+        return run(job, false, stop).map(drop).map_err(|error| anyhow!("rank {rank}: {error}"));
+    }
     let Outcome { flow, step, tokens, points } = run(job, true, stop)?;
     let folder = typed(&job.folder);
     if flow == Flow::Stopped {
         // Others add up in another order: other bits.
         let device = job.device.as_deref().unwrap_or("cpu");
-        let replicas = match job.replicas {
-            1 => String::new(),
-            some => format!(" --replicas {some}"),
+        let replicas = match &job.replicas {
+            Some(Launcher::Threads(some)) => format!(" --replicas {some}"),
+            Some(Launcher::Processes(some)) => format!(" --replicas {some} --processes"),
+            _ => String::new(),
         };
         bail!(
             "stopped after step {step}; go on with: cargo run -- train --resume --run {folder} --device {device}{replicas}"

@@ -20,7 +20,7 @@ use multi_gpu::{
     Rank,
     replicas::{
         launch,
-        member::{Launcher, MOST_RANKS, alone},
+        member::{Launcher, MOST_RANKS},
         run::device_of,
     },
 };
@@ -173,7 +173,7 @@ pub struct Train {
     pub(crate) replicas: Option<usize>,
     /// Make the replicas processes, not threads
     #[arg(long)]
-    processes: bool,
+    pub(crate) processes: bool,
     #[command(flatten)]
     gpt: Gpt,
     /// Whether only a bar shows the training, and only where there is a terminal: for a caller who tells the rest.
@@ -263,13 +263,15 @@ impl Train {
 
     /// Trains a language model.
     fn train_gpt(self, runs: &Path) -> Result<()> {
-        alone(text_of, "the training of a language model (by --replicas N, which needs none)")?;
-        limits::start_threads(None)?;
         let mut job = self.job(runs)?;
-        if !job.resume && self.run.is_none() {
-            job.folder = fresh(runs, "gpt")?;
+        let launcher = job.replicas.as_ref();
+        limits::start_threads(launcher.and_then(Launcher::threads))?;
+        if launcher.is_none_or(|launcher| launcher.rank() == Rank(0)) {
+            if !job.resume && self.run.is_none() {
+                job.folder = fresh(runs, "gpt")?;
+            }
+            warn_if_unoptimised();
         }
-        warn_if_unoptimised();
         stop::watch()?;
         gpt::train(&job, &mut stop::asked)
     }
@@ -285,11 +287,10 @@ impl Train {
             ("--augment", self.augment.is_some()),
             ("--patience", self.patience.is_some()),
             ("--limit", self.limit.is_some()),
-            ("--processes", self.processes),
         ] {
             if given {
                 bail!(
-                    "{option} is for models of digits; a language model takes --size, --minutes, --tokens, --text, --context, --batch, --accumulate, --recompute, --lr, --warmup, --decay, --seed, --precision, --replicas and --device"
+                    "{option} is for models of digits; a language model takes --size, --minutes, --tokens, --text, --context, --batch, --accumulate, --recompute, --lr, --warmup, --decay, --seed, --precision, --replicas, --processes and --device"
                 );
             }
         }

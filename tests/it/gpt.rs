@@ -2,10 +2,12 @@
 
 use crate::{book::serving, command, done, root, said, throughput};
 use lab::testing::{ask, rest};
+use multi_gpu::replicas::member::{HUB, RANK, RANKS};
 use std::{
     fs,
+    net::TcpListener,
     path::Path,
-    process::Stdio,
+    process::{Child, Stdio},
     time::{Duration, Instant},
 };
 
@@ -82,6 +84,52 @@ fn a_model_is_trained_killed_gone_on_with_prompted_and_served() {
     assert!(size.contains("such as 3M"), "{size}");
     let resumed = ["train", "--resume", "--lr", "1", "--run", whole.to_str().unwrap()];
     assert!(refused(&resumed).contains("as it began"));
+}
+
+/// Two ranks that are started by hand, each with a learning rate, in a run without an end.
+fn ranks(run: &Path, rates: [&str; 2]) -> [Child; 2] {
+    let hub = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let own = run.to_str().unwrap();
+    let endless = RUN.map(|word| if word == "76800" { "900000000" } else { word });
+    [0, 1].map(|rank| {
+        let words = [&endless[..], &[own, "--lr", rates[rank]]].concat();
+        let mut command = command(&words, root());
+        command.env(RANK, rank.to_string()).env(RANKS, "2").env(HUB, &hub);
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    })
+}
+
+/// What a rank says that does not come to its end.
+fn last_words(rank: Child) -> String {
+    let output = rank.wait_with_output().unwrap();
+    assert!(!output.status.success());
+    said(&output)
+}
+
+#[test]
+fn processes_train_as_threads_do_and_one_that_dies_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str| folder.path().join(name);
+    let trained = |name: &str, more: &[&str]| {
+        train(&run(name), &[&["train", "--replicas", "2"], more, &RUN[1..]].concat());
+        fs::read(run(name).join("model.safetensors")).unwrap()
+    };
+    assert!(trained("threads", &[]) == trained("processes", &["--processes"]), "the bytes differ");
+
+    let [first, mut second] = ranks(&run("killed"), ["0.001"; 2]);
+    let began = Instant::now();
+    while !run("killed").join("checkpoint").exists() && began.elapsed() < Duration::from_mins(3) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    second.kill().unwrap();
+    second.wait().unwrap();
+    let lost = last_words(first);
+    assert!(lost.contains("rank 1 is gone: ") && lost.contains("--resume"), "{lost}");
+
+    for rank in ranks(&run("refused"), ["0.001", "0.5"]) {
+        let refused = last_words(rank);
+        assert!(refused.contains("rank 1 has --lr 0.5, and rank 0 has 0.001"), "{refused}");
+    }
 }
 
 /// The requests of the page, to a server of this model.

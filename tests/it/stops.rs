@@ -170,7 +170,7 @@ const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// Commands that take hours, what they have printed before the signal comes, and their exit code after it; none if the signal
 /// itself is the end.
-const COMMANDS: [(&str, &str, Option<i32>); 13] = [
+const COMMANDS: [(&str, &str, Option<i32>); 14] = [
     ("train --run RUN --limit 500 --epochs 999999", "epoch ", Some(1)),
     ("train --run RUN --limit 500 --epochs 999999 --model cnn --engine dfdx", "epoch ", Some(1)),
     ("train --run RUN --limit 500 --epochs 999999 --replicas 2", "epoch ", Some(1)),
@@ -178,6 +178,11 @@ const COMMANDS: [(&str, &str, Option<i32>); 13] = [
     ("train --run RUN --model gpt GPT --minutes 900", "timing steps", Some(1)),
     ("train --run RUN --model gpt GPT --tokens 900000000", "million parameters", Some(1)),
     ("train --run RUN --model gpt GPT --tokens 900000000 --replicas 2", "million param", Some(1)),
+    (
+        "train --run RUN --model gpt GPT --tokens 900000000 --replicas 2 --processes",
+        "million param",
+        Some(1),
+    ),
     ("generate --model model --tokens 100000000 --temperature 0", "", None),
     ("serve --model model --port 0", "http://", Some(0)),
     ("trace --model resnet --steps 1000 --device cpu", "", None),

@@ -37,22 +37,23 @@ fn program() -> &'static str {
 impl Setup {
     /// The setup of a rank that is to train by `config` on `data`.
     pub fn of(config: &Config, data: &DataSet) -> Self {
-        let value = serde_json::to_value(&config.settings).unwrap_or_default();
+        let resume = config.start == Start::Resume;
+        let learned_from = sets::fingerprint(&sets::seen(&config.settings, data));
+        Self::with(&config.settings, resume, [learned_from, sets::fingerprint(&data.test)])
+    }
+
+    /// The setup of a rank with these settings, each by its option's name, and these hashes of its data.
+    pub fn with(settings: &impl Serialize, resume: bool, [data, test]: [String; 2]) -> Self {
+        let value = serde_json::to_value(settings).unwrap_or_default();
         let mut settings: BTreeMap<String, String> = value
             .as_object()
             .into_iter()
             .flatten()
             .map(|(name, value)| (name.clone(), value.to_string().trim_matches('"').to_owned()))
             .collect();
-        let resume = config.start == Start::Resume;
         settings.insert("resume".to_owned(), resume.to_string());
-        Self {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            program: program().to_owned(),
-            data: sets::fingerprint(&sets::seen(&config.settings, data)),
-            test: sets::fingerprint(&data.test),
-            settings,
-        }
+        let (version, program) = (env!("CARGO_PKG_VERSION").to_owned(), program().to_owned());
+        Self { version, program, data, test, settings }
     }
 
     /// The first difference to another setup, in words: `--lr 0.01, and rank 0 has 0.001`.

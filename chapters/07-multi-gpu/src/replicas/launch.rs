@@ -7,7 +7,7 @@ use crate::replicas::{
     run::{Reached, device_of, train_rank, train_threads},
     tcp::Tcp,
 };
-use crate::{Communicator, Error, Rank, Result};
+use crate::{Communicator, Error, Rank, Result, point_to_point::PATIENCE};
 use lab::data::DataSet;
 use std::{
     env,
@@ -16,6 +16,30 @@ use std::{
     time::Duration,
 };
 use training::{Config, Watcher};
+
+/// What ranks do together, whatever carries their messages.
+pub trait Together {
+    /// What it comes to.
+    type Reached;
+
+    /// All of it, by so many threads of this process.
+    ///
+    /// # Errors
+    /// That of the rank which failed first.
+    fn threads(&mut self, size: usize) -> Result<Self::Reached>;
+
+    /// The part of this process, one of so many that share this machine's cores and GPUs.
+    ///
+    /// # Errors
+    /// Those of the ranks, which are told to the others.
+    fn rank(&mut self, comm: impl Communicator + 'static, local: usize) -> Result<Self::Reached>;
+
+    /// Whether the user wants no more of it, asked before all have come.
+    fn stops(&mut self) -> bool;
+
+    /// How long a rank that MPI started waits for another.
+    const PATIENCE: Duration = PATIENCE;
+}
 
 /// Trains with many replicas. Every rank calls it; rank 0 keeps the run's folder.
 ///
@@ -27,34 +51,43 @@ pub fn train(
     data: &DataSet,
     watcher: &mut dyn Watcher,
 ) -> Result<Reached> {
+    start(launcher, &mut Digits { config, data, watcher })
+}
+
+/// Starts what ranks do together, or this process's part of it.
+///
+/// # Errors
+/// Those of the ranks, and those of their ways to each other.
+pub fn start<W: Together>(launcher: &Launcher, work: &mut W) -> Result<W::Reached> {
     let limits = Limits::default();
     lab::limits::start_threads(launcher.threads())?;
     match launcher {
-        Launcher::Threads(size) => train_threads(*size, config, data, watcher),
+        Launcher::Threads(size) => work.threads(*size),
         Launcher::Processes(size) => {
             let hub = TcpListener::bind("127.0.0.1:0").map_err(no_hub)?;
             let mut children = start_again(&hub.local_addr().map_err(no_hub)?, *size)?;
-            let mut look = || goes_on(watcher).and_then(|()| children.check(limits.silence));
+            let mut look = || goes_on(work).and_then(|()| children.check(limits.silence));
             let reached = Tcp::lead(&hub, *size, limits, &mut look)
-                .and_then(|tcp| train_process(tcp, *size, config, data, watcher));
+                .and_then(|tcp| process(tcp, launcher.here(), work));
             // After a loss the ranks that have come report it at once; the others report nothing.
             children.wait(Duration::from_secs(if reached.is_ok() { 3 } else { 1 }));
             reached
         }
         Launcher::Member(member) if member.rank == Rank(0) => {
             let hub = TcpListener::bind(&member.hub).map_err(no_hub)?;
-            let tcp = Tcp::lead(&hub, member.size, limits, &mut || goes_on(watcher))?;
-            train_process(tcp, member.local(), config, data, watcher)
+            let tcp = Tcp::lead(&hub, member.size, limits, &mut || goes_on(work))?;
+            process(tcp, launcher.here(), work)
         }
         Launcher::Member(member) => {
-            let mut look = || goes_on(watcher).and_then(|()| member.has_parent());
+            let mut look = || goes_on(work).and_then(|()| member.has_parent());
             let tcp = Tcp::follow(&member.hub, member.rank, member.size, limits, &mut look)?;
-            train_process(tcp, member.local(), config, data, watcher)
+            process(tcp, launcher.here(), work)
         }
         #[cfg(feature = "mpi")]
         Launcher::Mpi(..) => {
-            let comm = crate::comm::mpi::Mpi::start()?;
-            train_here(comm, crate::replicas::member::local_mpi(), config, data, watcher)
+            let mut comm = crate::comm::mpi::Mpi::start()?;
+            comm.set_patience(W::PATIENCE);
+            work.rank(comm, launcher.here())
         }
     }
 }
@@ -81,8 +114,8 @@ fn no_hub(error: impl std::fmt::Display) -> Error {
 }
 
 /// Whether the user wants to go on waiting for the others.
-fn goes_on(watcher: &mut dyn Watcher) -> Result<()> {
-    if watcher.stop() {
+fn goes_on(work: &mut impl Together) -> Result<()> {
+    if work.stops() {
         return Err(Error::Config(
             "stopped before all ranks had come; start them again when they can come together"
                 .into(),
@@ -92,16 +125,13 @@ fn goes_on(watcher: &mut dyn Watcher) -> Result<()> {
 }
 
 // ANCHOR: train_process
-/// A process's run; the others hear how it ends.
-fn train_process(
-    tcp: Tcp,
-    local: usize,
-    config: &Config,
-    data: &DataSet,
-    watcher: &mut dyn Watcher,
-) -> Result<Reached> {
+/// A process's part; the others hear how it ends.
+fn process<W>(tcp: Tcp, local: usize, work: &mut W) -> Result<W::Reached>
+where
+    W: Together,
+{
     let detector = tcp.detector();
-    let reached = train_here(tcp, local, config, data, watcher);
+    let reached = work.rank(tcp, local);
     match &reached {
         Ok(_) => detector.done(),
         Err(error) => detector.failed(error),
@@ -110,15 +140,26 @@ fn train_process(
 }
 // ANCHOR_END: train_process
 
-/// A process's run with its part of the cores and GPUs, which it has to itself if `local` is 1.
-fn train_here(
-    comm: impl Communicator + 'static,
-    local: usize,
-    config: &Config,
-    data: &DataSet,
-    watcher: &mut dyn Watcher,
-) -> Result<Reached> {
-    let device = device_of(config.device, comm.rank().0 % local.max(1));
-    let config = Config { device, ..config.clone() };
-    train_rank(comm, &config, data, watcher)
+/// Chapter 4's training.
+struct Digits<'w> {
+    config: &'w Config,
+    data: &'w DataSet,
+    watcher: &'w mut dyn Watcher,
+}
+
+impl Together for Digits<'_> {
+    type Reached = Reached;
+
+    fn threads(&mut self, size: usize) -> Result<Reached> {
+        train_threads(size, self.config, self.data, self.watcher)
+    }
+
+    fn rank(&mut self, comm: impl Communicator + 'static, local: usize) -> Result<Reached> {
+        let device = device_of(self.config.device, comm.rank().0 % local.max(1));
+        train_rank(comm, &Config { device, ..self.config.clone() }, self.data, self.watcher)
+    }
+
+    fn stops(&mut self) -> bool {
+        self.watcher.stop()
+    }
 }

@@ -227,15 +227,29 @@ impl Launcher {
         }
     }
 
-    /// The threads of this process, if it has a part of the machine's cores; those of a rank that is a thread are its own.
-    pub fn threads(&self) -> Option<usize> {
-        let here = match self {
-            Self::Threads(_) => return None,
-            Self::Processes(size) => *size,
+    /// How many of the ranks share this machine.
+    pub fn here(&self) -> usize {
+        match self {
+            Self::Threads(size) | Self::Processes(size) => *size,
             Self::Member(member) => member.local(),
             #[cfg(feature = "mpi")]
             Self::Mpi(..) => local_mpi(),
-        };
-        Some(threads_each(here))
+        }
+    }
+
+    /// How many there are.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Threads(size) | Self::Processes(size) => *size,
+            Self::Member(member) => member.size,
+            #[cfg(feature = "mpi")]
+            Self::Mpi(_, size) => *size,
+        }
+    }
+
+    /// The threads of this process, if it has a part of the machine's cores; those of a rank that is a thread are its own.
+    pub fn threads(&self) -> Option<usize> {
+        let apart = !matches!(self, Self::Threads(_));
+        apart.then(|| threads_each(self.here()))
     }
 }

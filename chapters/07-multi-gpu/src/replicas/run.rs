@@ -29,7 +29,8 @@ use std::{
     thread,
 };
 use training::{
-    Config, EngineKind, Outcome, Precision, Settings, Silent, Watcher, step::Learner, train_stepper,
+    Config, EngineKind, Outcome, Precision, Settings, Silent, Watcher, any::Makers, step::Learner,
+    train_stepper,
 };
 
 /// What a rank's run has reached, and where its time went.
@@ -87,7 +88,14 @@ fn train_equal(
         let engine = engine_on(|ranks| gpu.with_ranks(ranks), link, dev, settings, model)?;
         Box::new(engine.seeded(settings)?)
     };
-    train_learner(learner, dev, link, config, data, watcher)
+    let makers = Makers { bytes, ..config.makers };
+    train_learner(learner, dev, link, &Config { makers, ..config.clone() }, data, watcher)
+}
+
+/// Bytes of a replica's step on so many images: beside those of a step alone, the gradient that is on its way.
+pub fn bytes(settings: &Settings, images: usize) -> u64 {
+    let needs = learner::needs(settings, images);
+    needs.total() + needs.gradient
 }
 
 /// [`engine_on`] this machine's cores.

@@ -45,12 +45,10 @@ impl How {
         let order = Schedule::OneForwardOneBackward;
         // Pieces that stay in a cache.
         let pieces = |batch: usize| batch.div_ceil(sequences(length)).max(1);
+        let own = pieces(batch.div_ceil(ranks));
         let (way, micros) = match self {
-            Self::Data => (Strategy::Overlap(BUCKET), pieces(batch.div_ceil(ranks))),
-            Self::Zero => {
-                let way = Strategy::Zero(Level::Optimizer);
-                (way, pieces(batch.div_ceil(ranks)))
-            }
+            Self::Data => (Strategy::Overlap(BUCKET), own),
+            Self::Zero => (Strategy::Zero(Level::Optimizer), own),
             Self::Tensor => (Strategy::Tensor, pieces(batch)),
             Self::Pipeline => (Strategy::Layers, MICROS.min(batch)),
         };

@@ -81,7 +81,7 @@ impl Log {
 /// What a checkpoint says before its numbers.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Header<L> {
-    config: Config,
+    pub(super) config: Config,
     pub(super) settings: Settings,
     step: u64,
     #[serde(default)]

@@ -2,11 +2,13 @@
 
 use crate::{
     Config, Error, Model, Result,
-    devices::replicas::{Replicas, can_share},
+    count::Parameters,
+    devices::replicas::{self, Team, can_share},
     gpu,
     product::Numbers,
     runner::{
         checkpoint::{Checkpoint, Point},
+        memory,
         report::{self, Report},
         text::Text,
     },
@@ -15,13 +17,22 @@ use crate::{
 };
 use cpu_gpu::gpu::{Gpu, open};
 use lab::{
-    limits,
+    Device,
     out::short,
     peak,
     progress::Progress,
     run::{Folder, Start},
 };
 use matmul::{Unit, parallel::available};
+use multi_gpu::{
+    Communicator, Rank,
+    replicas::{
+        handshake::{Setup, shake},
+        launch::{self, Together},
+        member::Launcher,
+    },
+    threads::PATIENCE,
+};
 use std::{
     path::PathBuf,
     time::{Duration, Instant},
@@ -59,8 +70,8 @@ pub struct Job {
     pub resume: bool,
     /// Threads; 0 for all.
     pub threads: usize,
-    /// Copies of the model that train together, each from its part of every batch; 1 for the model alone.
-    pub replicas: usize,
+    /// How copies of the model come to be that train together, each from its part of every batch; none for the model alone.
+    pub replicas: Option<Launcher>,
     /// The device that takes the steps, by chapter 2's names (`cuda`, `opencl-gpu`); none for this machine's cores. Replicas on
     /// GPUs have one each, from this one on.
     pub device: Option<String>,
@@ -71,7 +82,29 @@ pub struct Job {
 /// The usual [`Job::checkpoint_every`].
 pub const CHECKPOINT_EVERY: Duration = Duration::from_mins(5);
 
-/// How a run ended.
+impl Job {
+    /// Copies of the model, and how many of them share this machine.
+    fn ranks(&self) -> [usize; 2] {
+        self.replicas.as_ref().map_or([1, 1], |launcher| [launcher.size(), launcher.here()])
+    }
+
+    /// Its settings by their options' names: what ranks of one run have in common.
+    fn setup(&self) -> Setup {
+        let Settings { batch, accumulate, recompute, lr, rule, seed, numbers, .. } = self.settings;
+        let (minutes, tokens) = match self.amount {
+            Amount::Minutes(minutes) => (Some(minutes), None),
+            Amount::Tokens(tokens) => (None, Some(tokens)),
+        };
+        let settings = serde_json::json!({
+            "size": Parameters::of(&self.config).all(), "context": self.config.context, "minutes": minutes,
+            "tokens": tokens, "batch": batch, "accumulate": accumulate, "recompute": recompute, "lr": lr,
+            "warmup": self.warmup, "decay": rule.decay, "seed": seed, "precision": numbers,
+        });
+        Setup::with(&settings, self.resume, Default::default()) // the text is rank 0's
+    }
+}
+
+/// How a run ended; for a process that follows rank 0, without what only that one knows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Whether all steps were taken, or somebody stopped the run.
@@ -94,86 +127,166 @@ const LONGEST: f64 = 10.0;
 const LEAST: f64 = 0.5;
 
 /// Trains a language model, and leaves in the folder what [`crate::generate::load`] reads. `stop` is asked after every step, also
-/// of those that are only timed.
+/// of those that are only timed. Of several processes each calls it.
 ///
 /// # Errors
 /// One sentence for a choice, a text or a file that can't be used. What the run has reached is in its checkpoint.
 pub fn train(job: &Job, shown: bool, stop: &mut dyn FnMut() -> bool) -> Result<Outcome> {
-    check(job)?;
-    let gpu = job.device.as_deref().map(open).transpose()?;
-    let start = if job.resume { Start::Resume } else { Start::New };
-    let held = Folder::open(&job.folder, start)?;
-    let saved = job.resume.then(|| Checkpoint::load(held.path())).transpose()?;
-    let progress = if shown { Progress::spinner("text") } else { Progress::hidden() };
-    let tokenizer = saved.as_ref().map(Checkpoint::tokenizer).transpose()?;
-    let own = job.text.as_deref().or_else(|| saved.as_ref()?.folder());
-    let vocabulary = job.config.vocabulary;
-    let text = match own {
-        Some(folder) => Text::own(folder, tokenizer, vocabulary)?,
-        None => Text::find(&job.root, tokenizer, vocabulary)?,
-    };
-    progress.finish();
-    train_on(job, held, saved, &text, gpu.as_deref(), shown, stop)
+    Run { job, text: None, shown, stop }.start()
 }
 
-/// [`train`], in a folder that is held, on a text that is there.
+/// [`train`] on a text that is there.
 ///
 /// # Errors
 /// As [`train`].
 pub fn train_on(
     job: &Job,
-    held: Folder,
-    saved: Option<Checkpoint>,
     text: &Text,
-    gpu: Option<&dyn Gpu>,
     shown: bool,
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<Outcome> {
-    let (mut trainer, log) = match saved {
-        Some(mut saved) => {
-            let recompute = &mut saved.header.settings.recompute;
-            *recompute = job.settings.recompute.or(*recompute); // no bit changes
-            let (trainer, log) = saved.resume(held.path(), text, job.threads)?;
-            (trainer, Some(log))
-        }
-        None => (begin(job, gpu, text, shown, stop)?, None),
-    };
-    let mut backend = backend(job, gpu, &trainer, &text.training)?;
-    let progress =
-        if shown { Progress::new("training", trainer.settings.steps) } else { Progress::hidden() };
-    if let Some(note) = backend.as_ref().and_then(|backend| backend.note()) {
-        progress.println(note);
-    }
-    if let Some(gpu) = gpu {
-        progress.println(&format!("device: {}", gpu.about().name));
-    }
-    let peak = gpu.is_none().then(|| match trainer.settings.numbers {
-        Numbers::F32 | Numbers::F16 => peak::fma_f32(available()).value,
-        Numbers::Bf16 => Unit::best().peak(available()).value,
-    });
-    let of = (job.device.as_deref().unwrap_or("cpu"), job.checkpoint_every);
-    let mut report = Report::new((held, text, &trainer), log, of, progress, peak, stop)?;
-    let flow = match &mut backend {
-        None => run(&mut trainer, &text.training, &mut report)?,
-        Some(backend) => follow(&mut trainer, &text.training, &mut **backend, &mut report)?,
-    };
-    let points = report.end(&trainer, flow)?;
-    Ok(Outcome { flow, step: trainer.step, tokens: trainer.tokens(), points })
+    Run { job, text: Some(text), shown, stop }.start()
 }
 
-/// Replicas or a device, if the job asks for them.
+/// A run, as its caller wants it.
+struct Run<'j> {
+    job: &'j Job,
+    text: Option<&'j Text>,
+    shown: bool,
+    stop: &'j mut dyn FnMut() -> bool,
+}
+
+/// Who takes the steps in the trainer's place, if somebody does.
+#[derive(Clone, Copy)]
+struct Others<'g> {
+    team: Option<&'g Team<'g>>,
+    gpu: Option<&'g dyn Gpu>,
+}
+
+impl Together for Run<'_> {
+    type Reached = Outcome;
+
+    /// Rank 0 may test and save in between.
+    const PATIENCE: Duration = PATIENCE;
+
+    fn threads(&mut self, size: usize) -> multi_gpu::Result<Outcome> {
+        replicas::threads(size, self.first()?, |team| self.lead(team))
+    }
+
+    fn rank(
+        &mut self,
+        mut comm: impl Communicator + 'static,
+        local: usize,
+    ) -> multi_gpu::Result<Outcome> {
+        // Before the first check that one rank could fail alone: the others would wait for it.
+        shake(&mut comm, &self.job.setup())?;
+        let leads = comm.rank() == Rank(0);
+        replicas::on(comm, (self.first()?, local), |team| {
+            if leads {
+                let outcome = self.lead(team)?;
+                return team.end().map(|()| outcome);
+            }
+            team.follow(self.stop)?;
+            Ok(Outcome { flow: Flow::Finished, step: 0, tokens: 0, points: Vec::new() })
+        })
+    }
+
+    fn stops(&mut self) -> bool {
+        (self.stop)()
+    }
+}
+
+impl Run<'_> {
+    fn start(mut self) -> Result<Outcome> {
+        check(self.job)?;
+        if let Some(launcher) = &self.job.replicas {
+            return Ok(launch::start(launcher, &mut self)?);
+        }
+        let gpu = self.job.device.as_deref().map(open).transpose()?;
+        self.train(Others { team: None, gpu: gpu.as_deref() })
+    }
+
+    /// The first one's device.
+    fn first(&self) -> lab::Result<Option<Device>> {
+        self.job.device.as_deref().map(str::parse).transpose()
+    }
+
+    /// Rank 0's part.
+    fn lead(&mut self, team: &Team) -> Result<Outcome> {
+        self.train(Others { team: Some(team), gpu: team.gpu })
+    }
+
+    /// From the folder and the text to the files.
+    fn train(&mut self, others: Others) -> Result<Outcome> {
+        let Self { job, text, shown, ref mut stop } = *self;
+        let start = if job.resume { Start::Resume } else { Start::New };
+        let held = Folder::open(&job.folder, start)?;
+        let saved = job.resume.then(|| Checkpoint::load(held.path())).transpose()?;
+        let progress = if shown { Progress::spinner("text") } else { Progress::hidden() };
+        let found = text.is_none().then(|| find(job, saved.as_ref())).transpose()?;
+        progress.finish();
+        let none = || Error::Config("there is no text".to_owned());
+        let text = text.or(found.as_ref()).ok_or_else(none)?;
+        let (mut trainer, log) = match saved {
+            Some(mut saved) => {
+                let recompute = &mut saved.header.settings.recompute;
+                *recompute = job.settings.recompute.or(*recompute); // no bit changes
+                has_memory(job, &saved.header.config, &saved.header.settings)?;
+                let (trainer, log) = saved.resume(held.path(), text, job.threads)?;
+                (trainer, Some(log))
+            }
+            None => (begin(job, others, text, shown, *stop)?, None),
+        };
+        let mut backend = backend(job, others, &trainer, &text.training)?;
+        let progress = if shown {
+            Progress::new("training", trainer.settings.steps)
+        } else {
+            Progress::hidden()
+        };
+        if let Some(note) = backend.as_ref().and_then(|backend| backend.note()) {
+            progress.println(note);
+        }
+        if let Some(gpu) = others.gpu {
+            progress.println(&format!("device: {}", gpu.about().name));
+        }
+        let peak = others.gpu.is_none().then(|| match trainer.settings.numbers {
+            Numbers::F32 | Numbers::F16 => peak::fma_f32(available()).value,
+            Numbers::Bf16 => Unit::best().peak(available()).value,
+        });
+        let of = (job.device.as_deref().unwrap_or("cpu"), job.checkpoint_every);
+        let mut report = Report::new((held, text, &trainer), log, of, progress, peak, *stop)?;
+        let flow = match &mut backend {
+            None => run(&mut trainer, &text.training, &mut report)?,
+            Some(backend) => follow(&mut trainer, &text.training, &mut **backend, &mut report)?,
+        };
+        let points = report.end(&trainer, flow)?;
+        Ok(Outcome { flow, step: trainer.step, tokens: trainer.tokens(), points })
+    }
+}
+
+/// The text that the job names, or the run that goes on.
+fn find(job: &Job, saved: Option<&Checkpoint>) -> Result<Text> {
+    let tokenizer = saved.map(Checkpoint::tokenizer).transpose()?;
+    let own = job.text.as_deref().or_else(|| saved?.folder());
+    let vocabulary = job.config.vocabulary;
+    match own {
+        Some(folder) => Text::own(folder, tokenizer, vocabulary),
+        None => Text::find(&job.root, tokenizer, vocabulary),
+    }
+}
+
+/// Replicas or a device, if they take the steps.
 fn backend<'g>(
     job: &Job,
-    gpu: Option<&'g dyn Gpu>,
+    Others { team, gpu }: Others<'g>,
     trainer: &Trainer,
     stream: &[u32],
 ) -> Result<Option<Box<dyn Backend + 'g>>> {
     on_cores(job, &trainer.settings)?; // a checkpoint's, in a run that goes on
-    let device = gpu.map(|gpu| gpu.about().id.parse()).transpose()?;
-    Ok(match gpu {
-        _ if job.replicas > 1 => Some(Box::new(Replicas::new(trainer, job.replicas, device)?)),
-        Some(gpu) => Some(Box::new(gpu::trainer(gpu, trainer, stream)?)),
-        None => None,
+    Ok(match (team, gpu) {
+        (Some(team), _) => Some(Box::new(team.lead(trainer)?)),
+        (None, Some(gpu)) => Some(Box::new(gpu::trainer(gpu, trainer, stream)?)),
+        (None, None) => None,
     })
 }
 
@@ -200,7 +313,7 @@ fn follow(
             trainer.settings.steps = steps.max(step.step);
             backend.plan(trainer.settings.steps);
         }
-        stop |= report.stop();
+        stop |= report.stop() || backend.stops();
     }
     backend.hand_back(trainer)?;
     Ok(if stop { Flow::Stopped } else { Flow::Finished })
@@ -208,13 +321,14 @@ fn follow(
 
 /// Refuses what others than this machine's cores can't do, where they take the steps, and replicas that can't share a batch.
 fn on_cores(job: &Job, settings: &Settings) -> Result<()> {
-    can_share(job.replicas, settings.batch)?;
+    let [replicas, _] = job.ranks();
+    can_share(replicas, settings.batch)?;
     if let (Some(device), Numbers::Bf16 | Numbers::F16) = (&job.device, settings.numbers) {
         return Err(Error::Config(format!(
             "products of 16 bits are for this machine's cores, not for {device}; take --device cpu, or --precision f32"
         )));
     }
-    if settings.accumulate > 1 && job.replicas > 1 {
+    if settings.accumulate > 1 && replicas > 1 {
         return Err(Error::Config(
             "a batch in pieces is for one model; leave out --replicas or --accumulate".to_owned(),
         ));
@@ -248,26 +362,27 @@ fn check(job: &Job) -> Result<()> {
             format!("{} minutes; a run takes more than 0 and at most a million", short(minutes)),
         )),
         Amount::Tokens(0) => Err(Error::Config("no tokens; a run takes 1 or more".to_owned())),
-        _ => {
-            // A device is asked for its own memory; beside it the parameters lie here, once for each replica.
-            let batch = if job.device.is_none() { batch.div_ceil(job.replicas) } else { 0 };
-            let part = Settings { batch, ..job.settings };
-            let bytes = needs(&job.config, &part, job.threads).total() * job.replicas as u64;
-            if limits::is_there(bytes) {
-                return Ok(());
-            }
-            Err(Error::Config(format!(
-                "a step needs {}, which this machine has not; take a smaller --batch, --context or --size, or fewer --replicas",
-                lab::Unit::Bytes.format(bytes as f64)
-            )))
-        }
+        _ => has_memory(job, &job.config, &job.settings),
     }
+}
+
+/// Refuses a run that this machine has no memory for.
+fn has_memory(job: &Job, config: &Config, settings: &Settings) -> Result<()> {
+    let ranks = job.ranks();
+    memory::fits(match (&job.device, &job.replicas) {
+        // A device is asked for its own memory; beside it the parameters lie here, once for each replica.
+        (Some(_), _) => {
+            needs(config, &Settings { batch: 0, ..*settings }, 0).total() * ranks[1] as u64
+        }
+        (None, None) => needs(config, settings, job.threads).total(),
+        (None, Some(_)) => memory::of_replicas(config, settings, ranks),
+    })
 }
 
 /// A new run, with as many steps as its amount asks for.
 fn begin(
     job: &Job,
-    gpu: Option<&dyn Gpu>,
+    others: Others,
     text: &Text,
     shown: bool,
     stop: &mut dyn FnMut() -> bool,
@@ -294,9 +409,10 @@ fn begin(
             let title = format!("timing steps, {longest:.1} s or {TIMED} steps, to plan the run");
             let progress = if shown { Progress::spinner(title) } else { Progress::hidden() };
             let mut trial = start(1)?;
-            let mut backend = backend(job, gpu, &trial, &text.training)?;
+            let mut backend = backend(job, others, &trial, &text.training)?;
             let mut step = || {
-                if stop() {
+                let others_stop = backend.as_ref().is_some_and(|backend| backend.stops());
+                if stop() || others_stop {
                     return Err(Error::Config(
                         "stopped while its first steps were timed: there is nothing to go on with; begin again"
                             .to_owned(),

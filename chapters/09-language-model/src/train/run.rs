@@ -51,6 +51,10 @@ pub trait Backend {
     /// # Errors
     /// The device's.
     fn hand_back(&mut self, trainer: &mut Trainer) -> Result<()>;
+    /// Whether others who take them were asked to stop.
+    fn stops(&self) -> bool {
+        false
+    }
     /// What the user is told before the first step.
     fn note(&self) -> Option<&str> {
         None

@@ -6,14 +6,16 @@ use language_model::{
     Config, Model,
     count::Bytes,
     devices::{
-        How, Replicas,
+        How,
         how::{self, Ran},
+        replicas::{self, Team},
     },
     product::Numbers,
     train::{Backend as _, Settings, Trainer, batches},
 };
 use mixed_precision::amp::scaler::{Dynamic, LossScale, Scaler, Scaling};
 use multi_gpu::{
+    replicas::tcp,
     split::{equality::Strategy, hybrid::Grid, schedule::Schedule, zero::Level},
     threads::PATIENCE,
 };
@@ -136,15 +138,18 @@ fn one_rank_has_the_bits_of_one_device() {
 fn replicas_take_a_trainers_place_and_hand_back() {
     let stream = stream(&ODD);
     let (_, mut trainer) = alone(ODD, 5);
-    let mut replicas = Replicas::new(&trainer, 2, None).unwrap();
     let mut ahead = alone(ODD, 5).1;
-    for _ in 0..2 {
-        let (found, wanted) = (replicas.step(&stream).unwrap(), ahead.step(&stream).unwrap());
-        assert_eq!((found.step, found.lr), (wanted.step, wanted.lr));
-        assert!((found.loss / wanted.loss - 1.0).abs() < 1e-5);
-        assert!((found.norm / wanted.norm - 1.0).abs() < 1e-4);
-    }
-    replicas.hand_back(&mut trainer).unwrap();
+    let led = replicas::threads(2, None, |team| {
+        let mut replicas = team.lead(&trainer)?;
+        for _ in 0..2 {
+            let (found, wanted) = (replicas.step(&stream)?, ahead.step(&stream)?);
+            assert_eq!((found.step, found.lr), (wanted.step, wanted.lr));
+            assert!((found.loss / wanted.loss - 1.0).abs() < 1e-5);
+            assert!((found.norm / wanted.norm - 1.0).abs() < 1e-4);
+        }
+        replicas.hand_back(&mut trainer)
+    });
+    led.unwrap();
     assert_eq!(trainer.step, ahead.step);
     assert!(error_f32(&trainer.model().parameters, &ahead.model().parameters) < 1e-5);
     assert!(error_f32(&trainer.moments().v, &ahead.moments().v) < 1e-4);
@@ -182,11 +187,14 @@ fn all_replicas_skip_the_step_that_overflowed() {
     let settings = Settings { numbers: Numbers::F16, ..settings(&ODD, 5) };
     let mut trainer = Trainer::new(model(ODD), settings, &stream, 1).unwrap();
     trainer.scaler = Some(Scaler::new(Scaling::Dynamic(Dynamic { start, every: 2000 })));
-    let mut replicas = Replicas::new(&trainer, 2, None).unwrap();
-    for _ in 0..3 {
-        assert!(!replicas.step(&stream).unwrap().norm.is_finite());
-    }
-    replicas.hand_back(&mut trainer).unwrap();
+    let led = replicas::threads(2, None, |team| {
+        let mut replicas = team.lead(&trainer)?;
+        for _ in 0..3 {
+            assert!(!replicas.step(&stream)?.norm.is_finite());
+        }
+        replicas.hand_back(&mut trainer)
+    });
+    led.unwrap();
     let at = LossScale { scale: start / 8.0, good: 0, skipped: 3 };
     assert_eq!(trainer.scaler.map(|scaler| scaler.state()), Some(at));
     assert_eq!((trainer.step, trainer.transformer.step.updates()), (3, 0));
@@ -194,9 +202,37 @@ fn all_replicas_skip_the_step_that_overflowed() {
 }
 
 #[test]
+fn replicas_that_are_processes_have_the_bits_of_threads_and_stop_together() {
+    let stream = stream(&ODD);
+    let lead = |team: &Team| {
+        let mut home = alone(ODD, 5).1;
+        let mut replicas = team.lead(&home)?;
+        for _ in 0..3 {
+            replicas.step(&stream)?;
+        }
+        let asked = replicas.stops();
+        replicas.hand_back(&mut home)?;
+        Ok((home.model().parameters, asked))
+    };
+    let (wanted, asked) = replicas::threads(3, None, lead).unwrap();
+    assert!(!asked);
+    let all = tcp::run(3, |comm| {
+        let rank = comm.rank().0;
+        replicas::on(comm, (None, 3), |team| {
+            if rank > 0 {
+                let stop = &mut || rank == 2;
+                return team.follow(stop).map(|()| (Vec::new(), false));
+            }
+            let led = lead(team)?;
+            team.end().map(|()| led)
+        })
+    });
+    assert!(all.unwrap()[0] == (wanted, true));
+}
+
+#[test]
 fn a_replica_that_panics_ends_the_others_at_once() {
     let trainer = alone(ODD, 5).1;
-    let mut replicas = Replicas::new(&trainer, 2, None).unwrap();
     // A token that the model does not know, in a sequence of the second one alone.
     let (places, own) = ((0..300).collect::<Vec<u32>>(), 3 * ODD.context);
     let [at, next] = batches::batch(&trainer.settings, trainer.step, &places).unwrap();
@@ -205,10 +241,9 @@ fn a_replica_that_panics_ends_the_others_at_once() {
     let mut stream = stream(&ODD);
     stream[*bad.unwrap() as usize] = 1000;
     let begun = Instant::now();
-    for words in ["rank 1 is gone: it panicked", "the replicas have ended"] {
-        let said = replicas.step(&stream).unwrap_err().to_string();
-        assert!(said.starts_with(words), "{said}");
-    }
+    let failed = replicas::threads(2, None, |team| team.lead(&trainer)?.step(&stream));
+    let said = failed.unwrap_err().to_string();
+    assert!(said.starts_with("rank 1 is gone: it panicked"), "{said}");
     assert!(begun.elapsed() < PATIENCE / 10);
 }
 
@@ -256,9 +291,10 @@ fn what_cannot_be_split_is_refused() {
     }
     assert!(how::train(How::Data, &model(ODD), settings, &stream, (0, 1)).is_err());
     let trainer = alone(ODD, 2).1;
-    for replicas in [0, 3] {
-        let error = Replicas::new(&trainer, replicas, None).err().unwrap().to_string();
-        assert!(error.contains("take 1 to 2"), "{error}");
+    for (ranks, why) in [(0, "at least one rank"), (3, "take 1 to 2")] {
+        let refused = replicas::threads(ranks, None, |team| team.lead(&trainer).map(drop));
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains(why), "{said}");
     }
     let cut = Settings { recompute: Some(2), ..settings };
     let error = how::train(How::Pipeline, &model(ODD), cut, &stream, (2, 1)).unwrap_err();

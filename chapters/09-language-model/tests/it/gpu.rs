@@ -11,7 +11,7 @@ use engine_gpu::{
 use lab::random::SplitMix64;
 use language_model::{
     Config, Error, Model,
-    devices::{How, Rank, Replicas},
+    devices::{How, Rank, replicas},
     gpu,
     train::{Backend, Settings, Trainer, batches},
 };
@@ -201,7 +201,8 @@ fn a_batch_that_does_not_fit_is_refused_with_one_that_does() {
     assert!(said.contains("32768 sequences needs") && said.contains("take --batch "), "{said}");
     if device.about().kind == Kind::Cpu {
         let id = device.about().id.parse().unwrap();
-        let said = Replicas::new(&cpu, 2, Some(id)).err().unwrap().to_string();
+        let said = replicas::threads(2, Some(id), |team| team.lead(&cpu).map(drop));
+        let said = said.unwrap_err().to_string();
         assert!(said.contains("by 2 replicas needs") && said.contains("take --batch "), "{said}");
     }
 }

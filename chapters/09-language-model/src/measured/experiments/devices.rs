@@ -8,7 +8,7 @@ use super::{
 use crate::{
     Config, Model, Result,
     count::{Bytes, Operations, Parameters, six_n_d},
-    devices::{How, Replicas, how},
+    devices::{How, how, replicas},
     train::{Backend as _, Settings, Trainer},
 };
 use backprop::{check::error_f32, fits::Moves};
@@ -138,9 +138,12 @@ pub fn equality(r: &mut Recorder, config: Config) -> Result<()> {
     }
     // And what the command runs.
     let mut again = Trainer::new(Model::new(config, 1)?, settings, &text, 1)?;
-    let mut replicas = Replicas::new(&again, 2, None)?;
-    let ran = (0..STEPS).map(|_| Ok(replicas.step(&text)?.loss)).collect::<Result<Vec<_>>>()?;
-    replicas.hand_back(&mut again)?;
+    let ran = replicas::threads(2, None, |team| {
+        let mut replicas = team.lead(&again)?;
+        let ran = (0..STEPS).map(|_| Ok(replicas.step(&text)?.loss)).collect::<Result<Vec<_>>>();
+        replicas.hand_back(&mut again)?;
+        ran
+    })?;
     let list: ParamList = &[("how", &"replicas"), ("ranks", &2)];
     r.one(APART.at(list), error_f32(&again.model().parameters, &trainer.model().parameters));
     r.one(LOSSES.at(list), apart(&ran, &losses));

@@ -1,13 +1,13 @@
 use cpu_gpu::gpu::{Kind, testing};
+use lab::run::METRICS;
 use lab::run::disk::{Fault, fail};
-use lab::run::{Folder, METRICS, Start};
 use lab::testing::{put, runs};
 use language_model::generate::{TOKENIZER, load};
+use language_model::runner::checkpoint::{Checkpoint, save};
 use language_model::runner::job::{Amount, CHECKPOINT_EVERY, Job, Outcome, train, train_on};
 use language_model::train::{Flow, Settings, validation};
-use language_model::{
-    Config, Result, product::Numbers, runner::checkpoint::Checkpoint, runner::text::Text,
-};
+use language_model::{Config, Result, product::Numbers, runner::text::Text};
+use multi_gpu::replicas::member::Launcher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{fs, path::Path, time::Duration};
 use tempfile::TempDir;
@@ -39,11 +39,16 @@ fn job(root: &Path, folder: &str) -> Job {
         folder: root.join("runs").join(folder),
         resume: false,
         threads: 2,
-        replicas: 1,
+        replicas: None,
         device: None,
         warmup: None,
         checkpoint_every: CHECKPOINT_EVERY,
     }
+}
+
+/// So many replicas.
+fn many(replicas: usize) -> Option<Launcher> {
+    (replicas > 1).then_some(Launcher::Threads(replicas))
 }
 
 /// A whole run.
@@ -75,6 +80,7 @@ fn a_device_takes_the_same_steps() {
     for replicas in if gpu.about().kind == Kind::Cpu { 1..3 } else { 1..2 } {
         let folder = |name| root.path().join(format!("runs/{name}-{replicas}"));
         let device = device.clone();
+        let replicas = many(replicas);
         let there = Job { device, replicas, folder: folder("there"), ..job(root.path(), "") };
         assert_eq!(train(&there, false, &mut stops_at(11)).unwrap().flow, Flow::Stopped);
         // It goes on where it stopped, and comes to where the cores come to.
@@ -161,10 +167,7 @@ fn a_run_that_was_stopped_ends_with_the_same_bits() {
 /// A run, or what is left of it to do.
 fn go(job: &Job, text: &Text, stop: &mut dyn FnMut() -> bool) -> Result<Flow> {
     let resume = job.folder.join("checkpoint").exists();
-    let start = if resume { Start::Resume } else { Start::New };
-    let held = Folder::open(&job.folder, start)?;
-    let saved = resume.then(|| Checkpoint::load(held.path())).transpose()?;
-    Ok(train_on(job, held, saved, text, None, false, stop)?.flow)
+    Ok(train_on(&Job { resume, ..job.clone() }, text, false, stop)?.flow)
 }
 
 #[test]
@@ -208,14 +211,15 @@ fn replicas_are_brought_home_for_a_checkpoint_by_the_clock() {
     let root = workspace();
     let text = Text::find(root.path(), None, 300).unwrap();
     let both = |every, folder| {
-        let job = Job { replicas: 2, checkpoint_every: every, ..job(root.path(), folder) };
+        let job = Job { replicas: many(2), checkpoint_every: every, ..job(root.path(), folder) };
         assert_eq!(go(&job, &text, &mut || false).unwrap(), Flow::Finished);
         runs::state(&job.folder)
     };
     let (often, seldom) = (both(Duration::ZERO, "often"), both(CHECKPOINT_EVERY, "seldom"));
     assert!(often == seldom);
     // Killed between two points, it has lost a step at most.
-    let job = Job { replicas: 2, checkpoint_every: Duration::ZERO, ..job(root.path(), "killed") };
+    let job =
+        Job { replicas: many(2), checkpoint_every: Duration::ZERO, ..job(root.path(), "killed") };
     fail(Some((150, Fault::Killed)));
     let ended = catch_unwind(AssertUnwindSafe(|| go(&job, &text, &mut || false)));
     fail(None);
@@ -228,15 +232,32 @@ fn replicas_are_brought_home_for_a_checkpoint_by_the_clock() {
 fn replicas_learn_as_one_model_does() {
     let root = workspace();
     let of = |replicas, folder| {
-        let job = Job { replicas, ..job(root.path(), folder) };
+        let job = Job { replicas: many(replicas), ..job(root.path(), folder) };
         let outcome = done(&job);
         (outcome.step, outcome.points.last().unwrap().validation)
     };
     let ((steps, one), (same, two)) = (of(1, "one"), of(2, "two"));
     assert!(steps == same && (one - two).abs() < 1e-4 * one, "{one} {two}");
-    let three = Job { replicas: 3, ..job(root.path(), "three") };
+    let three = Job { replicas: many(3), ..job(root.path(), "three") };
     let said = refused(&three);
     assert!(said.contains("take 1 to 2"), "{said}");
+}
+
+#[test]
+fn a_run_that_goes_on_is_asked_for_its_memory_too() {
+    let root = workspace();
+    let job = job(root.path(), "long");
+    train(&job, false, &mut stops_at(1)).unwrap();
+    let text = Text::find(root.path(), None, 300).unwrap();
+    let saved = Checkpoint::load(&job.folder).unwrap();
+    let (mut trainer, log) = saved.resume(&job.folder, &text, 1).unwrap();
+    // As from a machine with more of it.
+    trainer.settings.length = 1 << 24;
+    save(&job.folder, &trainer, &log).unwrap();
+    for replicas in [1, 2] {
+        let said = refused(&Job { resume: true, replicas: many(replicas), ..job.clone() });
+        assert!(said.contains("a step needs") && said.contains("--recompute 4"), "{said}");
+    }
 }
 
 #[test]
@@ -251,7 +272,7 @@ fn a_run_ends_also_while_its_steps_are_timed() {
     let root = workspace();
     for (replicas, last) in [(1, 1), (1, 3), (2, 20)] {
         let timed = Amount::Minutes(600.0); // ten seconds
-        let job = Job { amount: timed, replicas, ..job(root.path(), "timed") };
+        let job = Job { amount: timed, replicas: many(replicas), ..job(root.path(), "timed") };
         let mut asked = 0;
         let mut stop = || {
             asked += 1;
@@ -269,7 +290,11 @@ fn a_run_ends_also_while_its_steps_are_timed() {
 fn a_machine_that_slows_down_ends_in_its_minutes_all_the_same() {
     let root = workspace();
     let slow = |replicas, folder| {
-        let job = Job { amount: Amount::Minutes(0.02), replicas, ..job(root.path(), folder) };
+        let job = Job {
+            amount: Amount::Minutes(0.02),
+            replicas: many(replicas),
+            ..job(root.path(), folder)
+        };
         // A step of this model takes a small part of a millisecond; once the steps are planned it takes more than one.
         let planned = job.folder.join(TOKENIZER);
         let mut stop = || {
