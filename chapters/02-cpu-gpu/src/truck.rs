@@ -228,27 +228,9 @@ pub struct Line {
 }
 
 impl Line {
-    /// Fits the line to points (size, seconds) by least squares of the relative error, so that microseconds count as
-    /// much as seconds. Neither α nor β is below zero. `None` with fewer than two sizes.
+    /// The line that fits these points (size, seconds) best: see [`least_squares`].
     pub fn fit(points: &[(f64, f64)]) -> Option<Self> {
-        // Each point's equation α + β·x = t is divided by its t.
-        let (mut aa, mut ab, mut bb, mut a1, mut b1) = (0.0, 0.0, 0.0, 0.0, 0.0);
-        for &(x, t) in points.iter().filter(|(x, t)| *t > 0.0 && x.is_finite()) {
-            let (a, b) = (1.0 / t, x / t);
-            (aa, ab, bb) = (aa + a * a, ab + a * b, bb + b * b);
-            (a1, b1) = (a1 + a, b1 + b);
-        }
-        let determinant = aa * bb - ab * ab;
-        if determinant <= 1e-12 * aa * bb {
-            return None;
-        }
-        let alpha = (a1 * bb - b1 * ab) / determinant;
-        let beta = (b1 * aa - a1 * ab) / determinant;
-        Some(match (alpha < 0.0, beta < 0.0) {
-            (true, _) => Self { alpha: 0.0, beta: b1 / bb },
-            (_, true) => Self { alpha: a1 / aa, beta: 0.0 },
-            _ => Self { alpha, beta },
-        })
+        least_squares(points).map(|[alpha, beta]| Self { alpha, beta })
     }
 
     /// The seconds that a job of this size takes by the line.
@@ -256,6 +238,37 @@ impl Line {
         self.alpha + self.beta * size
     }
 }
+
+/// The α and β that fit measured points (size, seconds) best: the
+/// least sum of squared *relative* errors, so that microseconds count
+/// as much as seconds. Neither is below zero. `None` for fewer than
+/// two sizes.
+// ANCHOR: least_squares
+pub fn least_squares(measured: &[(f64, f64)]) -> Option<[f64; 2]> {
+    // The error relative to t is α·(1/t) + β·(n/t) − 1.
+    let (mut aa, mut ab, mut bb, mut a, mut b) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for (size, seconds) in measured.iter().filter(|(_, t)| *t > 0.0) {
+        let (x, y) = (1.0 / seconds, size / seconds);
+        aa += x * x;
+        ab += x * y;
+        bb += y * y;
+        a += x;
+        b += y;
+    }
+    let determinant = aa * bb - ab * ab;
+    if determinant <= 1e-12 * aa * bb {
+        return None;
+    }
+    let alpha = (a * bb - b * ab) / determinant;
+    let beta = (b * aa - a * ab) / determinant;
+    // On the border of what makes sense, the other one fits alone.
+    Some(match (alpha < 0.0, beta < 0.0) {
+        (true, _) => [0.0, b / bb],
+        (_, true) => [a / aa, 0.0],
+        _ => [alpha, beta],
+    })
+}
+// ANCHOR_END: least_squares
 
 /// Above which size a device is faster than the CPU.
 #[derive(Clone, Copy, Debug, PartialEq)]

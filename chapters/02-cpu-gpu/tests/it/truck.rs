@@ -6,16 +6,13 @@ use cpu_gpu::{
     gpu::{Element, testing},
     ladder::rung,
 };
+use lab::random::numbers;
 
 /// The job that is the same for every number: `steps` times "halve and add one".
 ///
 /// It is the reference for [`map_on_cpu`] and for `kernels/map.cl`, in f64.
 fn map_of(x: f64, steps: u32) -> f64 {
     (0..steps).fold(x, |value, _| value * 0.5 + 1.0)
-}
-
-fn numbers(count: usize) -> Vec<f32> {
-    (0..count).map(|i| (i * 37 % 101) as f32 / 7.0 - 6.0).collect()
 }
 
 #[track_caller]
@@ -31,7 +28,7 @@ fn close(got: &[f32], x: &[f32], steps: u32) {
 #[test]
 fn the_map_on_the_cpu_equals_the_reference_on_odd_sizes() {
     for count in [0, 1, 5, 63, 64, 65, 257, 1000, 4099] {
-        let x = numbers(count);
+        let x = numbers(count, 1);
         for (steps, threads) in [(0, 1), (1, 1), (1, 3), (7, 2), (100, 2), (1, 0), (2, 5000)] {
             let mut y = vec![f32::NAN; count];
             map_on_cpu(&x, &mut y, steps, threads);
@@ -42,7 +39,7 @@ fn the_map_on_the_cpu_equals_the_reference_on_odd_sizes() {
 
 #[test]
 fn every_width_of_vectors_gives_the_same_bits() {
-    let x = numbers(1027);
+    let x = numbers(1027, 1);
     let mut plain = vec![f32::NAN; x.len()];
     map_chunks::<64>(&x, &mut plain, 9, |value| value * 0.5 + 1.0);
     let mut best = vec![f32::NAN; x.len()];
@@ -54,7 +51,7 @@ fn every_width_of_vectors_gives_the_same_bits() {
 #[test]
 fn the_product_on_the_cpu_is_chapter_ones() {
     let n = 5;
-    let (a, b) = (numbers(n * n), numbers(n * n));
+    let (a, b) = (numbers(n * n, 1), numbers(n * n, 1));
     for all in [false, true] {
         let mut c = vec![f32::NAN; n * n];
         product_on_cpu(&a, &b, &mut c, n, all).unwrap();
@@ -83,7 +80,7 @@ fn the_map_on_a_device_equals_the_reference_on_odd_sizes() {
     for steps in [1, 100] {
         let trip = MapTrip::new(&*gpu, steps, most).unwrap();
         for count in [0, 1, 255, 256, 257, most] {
-            let x = numbers(count);
+            let x = numbers(count, 1);
             close(&driven(&trip, count, &f32::bytes(&x), count), &x, steps);
         }
         let error = trip.load(2, &[0; 7]).unwrap_err().to_string();
@@ -97,7 +94,7 @@ fn products_on_a_device_equal_those_on_the_cpu() {
     let Some(gpu) = testing::opencl() else { return };
     let trip = ProductTrip::new(&*gpu, rung("tile2d").unwrap(), 70).unwrap();
     for n in [1, 2, 3, 4, 33, 64, 70] {
-        let (a, b) = (numbers(n * n), numbers(n * n));
+        let (a, b) = (numbers(n * n, 1), numbers(n * n, 1));
         let mut wanted = vec![f32::NAN; n * n];
         product_on_cpu(&a, &b, &mut wanted, n, false).unwrap();
         let input = [f32::bytes(&a), f32::bytes(&b)].concat();

@@ -4,6 +4,8 @@
 //! costs of collective operations as in Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
 //! Operations in MPICH", International Journal of High Performance Computing Applications 19 (2005).
 
+use cpu_gpu::truck::least_squares;
+
 /// What a message of n bytes costs: α + β·n seconds.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct AlphaBeta {
@@ -54,34 +56,10 @@ pub fn rounds(p: usize) -> u32 {
     p.max(1).next_power_of_two().ilog2()
 }
 
-/// The α and β that fit measured messages (bytes, seconds) best: the
-/// least sum of squared *relative* errors, so that a message of 4
-/// bytes counts as much as one of 64 MiB. Neither is below zero.
-/// `None` for fewer than two sizes.
+/// The α and β that fit measured messages (bytes, seconds) best.
 // ANCHOR: fit
 pub fn fit(measured: &[(f64, f64)]) -> Option<AlphaBeta> {
-    // The error relative to t is α·(1/t) + β·(n/t) − 1.
-    let (mut aa, mut ab, mut bb, mut a, mut b) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    for (bytes, seconds) in measured.iter().filter(|(_, t)| *t > 0.0) {
-        let (x, y) = (1.0 / seconds, bytes / seconds);
-        aa += x * x;
-        ab += x * y;
-        bb += y * y;
-        a += x;
-        b += y;
-    }
-    let determinant = aa * bb - ab * ab;
-    if determinant <= 1e-12 * aa * bb {
-        return None;
-    }
-    let alpha = (a * bb - b * ab) / determinant;
-    let beta = (b * aa - a * ab) / determinant;
-    // On the border of what makes sense, the other one fits alone.
-    Some(match (alpha < 0.0, beta < 0.0) {
-        (true, _) => AlphaBeta { alpha: 0.0, beta: b / bb },
-        (_, true) => AlphaBeta { alpha: a / aa, beta: 0.0 },
-        _ => AlphaBeta { alpha, beta },
-    })
+    least_squares(measured).map(|[alpha, beta]| AlphaBeta { alpha, beta })
 }
 // ANCHOR_END: fit
 

@@ -22,17 +22,6 @@ fn formulas_as_on_paper() {
     assert_eq!([1, 2, 3, 4, 5, 8, 9].map(rounds), [0, 1, 2, 2, 3, 3, 4]);
 }
 
-#[test]
-fn nothing_is_fitted_to_too_little() {
-    assert_eq!(fit(&[]), None);
-    assert_eq!(fit(&[(8.0, 1.0)]), None);
-    assert_eq!(fit(&[(8.0, 1.0), (8.0, 1.1)]), None);
-    let falling = fit(&[(1.0, 2.0), (100.0, 1.0)]).unwrap();
-    assert!(falling.beta == 0.0 && falling.alpha > 1.0, "{falling:?}");
-    let proportional = fit(&[(1.0, 0.5), (10.0, 8.0), (100.0, 100.0)]).unwrap();
-    assert!(proportional.alpha == 0.0 && proportional.beta > 0.0, "{proportional:?}");
-}
-
 proptest! {
     #[test]
     fn a_line_is_found_again(alpha in 1e-7_f64..1e-3, beta in 1e-12_f64..1e-8) {
