@@ -12,7 +12,7 @@ use std::{
 };
 
 /// Folders below a toolkit's own that hold its libraries.
-pub const LIBRARIES: [&str; 5] =
+const LIBRARIES: [&str; 5] =
     ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "bin"];
 
 /// The folders in which toolkits, or parts of one, may lie, the likeliest first. Each has the folders `include`, `lib`
@@ -67,6 +67,44 @@ fn roots_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
         }
     }
     roots
+}
+
+/// The files that may be this library of NVIDIA's (`nvrtc`, `cublas`), each with the major version that its name tells: names
+/// for the system to look up first, the newest before others, then files in these folders.
+pub fn candidates(name: &str, roots: &[PathBuf]) -> Vec<(PathBuf, Option<u32>)> {
+    let mut all: Vec<(PathBuf, Option<u32>)> = Vec::new();
+    let majors = match name {
+        "nccl" => 2..=2,
+        "cudnn" => 8..=9,
+        _ => 12..=15, // of CUDA, and the oldest is what the course works with
+    };
+    for major in majors.rev() {
+        let file = match (cfg!(windows), name) {
+            (true, "nvrtc") => format!("nvrtc64_{major}0_0.dll"),
+            (true, _) => format!("{name}64_{major}.dll"),
+            (false, _) => format!("lib{name}.so.{major}"),
+        };
+        all.push((file.into(), Some(major)));
+    }
+    let start = if cfg!(windows) { format!("{name}64_") } else { format!("lib{name}.so") };
+    for folder in roots.iter().flat_map(|root| LIBRARIES.map(|folder| root.join(folder))) {
+        for path in sorted(&folder) {
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if let Some(rest) = file.strip_prefix(&start) {
+                let digits: String = rest
+                    .chars()
+                    .skip_while(|c| *c == '.')
+                    .take_while(char::is_ascii_digit)
+                    .collect();
+                let major = if cfg!(windows) { None } else { digits.parse().ok() };
+                all.push((path, major));
+            }
+        }
+    }
+    if !cfg!(windows) {
+        all.push((format!("lib{name}.so").into(), None));
+    }
+    all
 }
 
 /// Where `tools/cuda/toolkit.sh --tile` has put CUDA 13.5, the compiler of kernels over tiles, unless the environment names

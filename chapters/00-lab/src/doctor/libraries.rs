@@ -9,7 +9,7 @@ use opencl3::{
 use std::{
     ffi::{c_int, c_uint},
     mem::ManuallyDrop,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::OnceLock,
 };
 
@@ -36,7 +36,14 @@ impl Library {
     /// which is a number like [`driver_version`]'s.
     pub fn find(self, driver: Option<u32>) -> Option<String> {
         let mut unfit = None;
-        for library in open(self.names().1, &folders()) {
+        let files: Vec<PathBuf> = match self {
+            Self::Driver => DRIVER.map(PathBuf::from).into(),
+            _ => {
+                let all = toolkit::candidates(self.names().1, &toolkit::roots());
+                all.into_iter().map(|(file, _)| file).collect()
+            }
+        };
+        for library in open(files) {
             // It stays: the driver, once started, has threads that run its code.
             let library = ManuallyDrop::new(library);
             let Some(version) = self.version(&library) else { continue };
@@ -120,43 +127,14 @@ impl Library {
         }
     }
 
-    /// What its row is called, and the files that may have it.
-    fn names(self) -> (&'static str, &'static [&'static str]) {
+    /// What its row is called, and its file without what comes before and after.
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Nvrtc => (
-                "NVRTC",
-                &[
-                    "libnvrtc.so.13",
-                    "libnvrtc.so.12",
-                    "libnvrtc.so.11.2",
-                    "libnvrtc.so",
-                    "nvrtc64_130_0.dll",
-                    "nvrtc64_120_0.dll",
-                ],
-            ),
-            Self::Cublas => (
-                "cuBLAS",
-                &[
-                    "libcublas.so.13",
-                    "libcublas.so.12",
-                    "libcublas.so.11",
-                    "libcublas.so",
-                    "cublas64_13.dll",
-                    "cublas64_12.dll",
-                ],
-            ),
-            Self::Nccl => ("NCCL", &["libnccl.so.2", "libnccl.so"]),
-            Self::Cudnn => (
-                "cuDNN",
-                &[
-                    "libcudnn.so.9",
-                    "libcudnn.so.8",
-                    "libcudnn.so",
-                    "cudnn64_9.dll",
-                    "cudnn64_8.dll",
-                ],
-            ),
-            Self::Driver => ("CUDA starts", &["libcuda.so.1", "libcuda.so", "nvcuda.dll"]),
+            Self::Nvrtc => ("NVRTC", "nvrtc"),
+            Self::Cublas => ("cuBLAS", "cublas"),
+            Self::Nccl => ("NCCL", "nccl"),
+            Self::Cudnn => ("cuDNN", "cudnn"),
+            Self::Driver => ("CUDA starts", "cuda"),
         }
     }
 
@@ -166,6 +144,9 @@ impl Library {
     }
 }
 
+/// The driver's own library: the system knows where it is.
+const DRIVER: [&str; 3] = ["libcuda.so.1", "libcuda.so", "nvcuda.dll"];
+
 /// All libraries with their versions, and the driver's.
 pub fn found() -> (Vec<(Library, Option<String>)>, Option<u32>) {
     let driver = driver_version();
@@ -174,7 +155,7 @@ pub fn found() -> (Vec<(Library, Option<String>)>, Option<u32>) {
 
 /// The version of CUDA that the driver speaks, as 1000·major + 10·minor; `None` without a driver.
 pub fn driver_version() -> Option<u32> {
-    let library = open(Library::Driver.names().1, &[]).next()?;
+    let library = open(DRIVER.map(PathBuf::from)).next()?;
     u32::try_from(number(&library, b"cuDriverGetVersion\0")?).ok()
 }
 
@@ -201,29 +182,16 @@ fn number(library: &libloading::Library, name: &[u8]) -> Option<c_int> {
     (status == 0).then_some(value)
 }
 
-/// The folders with libraries, for machines whose loader does not know them: those in which chapter 2 looks as well.
-fn folders() -> Vec<PathBuf> {
-    toolkit::roots()
-        .iter()
-        .flat_map(|root| toolkit::LIBRARIES.map(|folder| root.join(folder)))
-        .collect()
-}
-
-/// Those of `names` that load, one after the other, by the system's own search, then in `folders`.
-fn open(names: &[&str], folders: &[PathBuf]) -> impl Iterator<Item = libloading::Library> {
+/// Those of the files that load, one after the other; a name alone is the system's to look up.
+fn open(files: impl IntoIterator<Item = PathBuf>) -> impl Iterator<Item = libloading::Library> {
     // SAFETY: the names are those of NVIDIA's and OpenCL's libraries, which a program may load.
-    let load = |path: &Path| unsafe { libloading::Library::new(path) }.ok();
-    let named = names.iter().map(|name| PathBuf::from(*name));
-    let inside = folders
-        .iter()
-        .flat_map(|folder| names.iter().map(move |name| folder.join(name)))
-        .filter(|path| path.is_file());
-    named.chain(inside).filter_map(move |path| load(&path))
+    files.into_iter().filter_map(|path| unsafe { libloading::Library::new(path) }.ok())
 }
 
 /// The version of Vulkan's loader, which need not have found a driver.
 pub fn vulkan() -> Option<String> {
-    let library = open(&["libvulkan.so.1", "libvulkan.1.dylib", "vulkan-1.dll"], &[]).next()?;
+    let names = ["libvulkan.so.1", "libvulkan.1.dylib", "vulkan-1.dll"];
+    let library = open(names.map(PathBuf::from)).next()?;
     let mut version: c_uint = 0;
     // SAFETY: VkResult vkEnumerateInstanceVersion(uint32_t *), by Vulkan's specification.
     let status = unsafe {
@@ -272,17 +240,18 @@ mod tests {
     #[test]
     fn a_library_that_is_not_there_does_not_load() {
         let folder = tempfile::tempdir().unwrap();
-        let folders = [folder.path().to_owned()];
-        assert!(open(&["libno-such-library.so"], &folders).next().is_none());
+        let file = folder.path().join("libfake.so");
+        assert!(open([file.clone()]).next().is_none());
         // Neither does a file that is none.
-        std::fs::write(folder.path().join("libfake.so"), "not a library").unwrap();
-        assert!(open(&["libfake.so"], &folders).next().is_none());
+        std::fs::write(&file, "not a library").unwrap();
+        assert!(open([file]).next().is_none());
     }
 
     #[test]
     #[cfg(target_os = "linux")]
     fn one_name_that_loads_is_enough() {
-        let library = open(&["libno-such-library.so", "libc.so.6", "libc.so"], &[]).next();
+        let names = ["libno-such-library.so", "libc.so.6", "libc.so"];
+        let library = open(names.map(PathBuf::from)).next();
         if let Some(library) = library {
             // A function of another form is not called: it is not found.
             assert_eq!(number(&library, b"no_such_function\0"), None);

@@ -4,7 +4,7 @@
 use crate::{Error, Result};
 use lab::{
     doctor::{self, driver_version},
-    toolkit::{LIBRARIES, roots, sorted},
+    toolkit::{candidates, roots, sorted},
 };
 use libloading::Library;
 use std::{
@@ -45,11 +45,6 @@ macro_rules! library {
     };
 }
 
-/// The newest major version of CUDA that is asked for by name; others are found in the folders of [`roots`].
-const NEWEST: u32 = 15;
-/// The oldest major version that the course works with.
-const OLDEST: u32 = 12;
-
 /// A library of NVIDIA's toolkit: how it is looked for, and what is said where there is none.
 pub struct Part {
     /// `nvrtc` of `libnvrtc.so.13`.
@@ -62,39 +57,6 @@ pub struct Part {
     pub missing: &'static str,
     /// What would do for a driver of this major version of CUDA.
     pub other: fn(u32) -> String,
-}
-
-/// The files that may be this library (`nvrtc`, `cublas`), each with the major version that its name tells: names for
-/// the system to look up first, then files in these folders.
-pub fn candidates(name: &str, roots: &[PathBuf]) -> Vec<(PathBuf, Option<u32>)> {
-    let mut all: Vec<(PathBuf, Option<u32>)> = Vec::new();
-    for major in (OLDEST..=NEWEST).rev() {
-        let file = match (cfg!(windows), name) {
-            (true, "nvrtc") => format!("nvrtc64_{major}0_0.dll"),
-            (true, _) => format!("{name}64_{major}.dll"),
-            (false, _) => format!("lib{name}.so.{major}"),
-        };
-        all.push((file.into(), Some(major)));
-    }
-    let start = if cfg!(windows) { format!("{name}64_") } else { format!("lib{name}.so") };
-    for folder in roots.iter().flat_map(|root| LIBRARIES.map(|folder| root.join(folder))) {
-        for path in sorted(&folder) {
-            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if let Some(rest) = file.strip_prefix(&start) {
-                let digits: String = rest
-                    .chars()
-                    .skip_while(|c| *c == '.')
-                    .take_while(char::is_ascii_digit)
-                    .collect();
-                let major = if cfg!(windows) { None } else { digits.parse().ok() };
-                all.push((path, major));
-            }
-        }
-    }
-    if !cfg!(windows) {
-        all.push((format!("lib{name}.so").into(), None));
-    }
-    all
 }
 
 /// A library that has been loaded.

@@ -15,7 +15,7 @@ use crate::{
 };
 use cpu_gpu::gpu::{self, Buffer, Gpu, cuda::Cuda};
 use cudarc::driver::sys::{self, CUresult};
-use lab::toolkit::{LIBRARIES, roots};
+use lab::toolkit::{candidates, roots};
 use libloading::Library;
 use std::{
     env,
@@ -51,9 +51,7 @@ pub fn places(named: Option<OsString>, roots: &[PathBuf]) -> Vec<PathBuf> {
     if let Some(named) = named.filter(|named| !named.is_empty()) {
         return vec![named.into()];
     }
-    let folders = roots.iter().flat_map(|root| LIBRARIES.map(|folder| root.join(folder)));
-    let files = folders.map(|folder| folder.join("libnccl.so.2")).filter(|file| file.is_file());
-    ["libnccl.so.2", "libnccl.so"].map(PathBuf::from).into_iter().chain(files).collect()
+    candidates("nccl", roots).into_iter().map(|(file, _)| file).collect()
 }
 
 cpu_gpu::library! {

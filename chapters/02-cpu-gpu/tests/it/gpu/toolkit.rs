@@ -1,5 +1,6 @@
-use cpu_gpu::gpu::toolkit::{Absent, Part, candidates, includes, version_of_headers};
+use cpu_gpu::gpu::toolkit::{Absent, Part, includes, version_of_headers};
 use cpu_gpu::{gpu::cublas::CUBLAS, gpu::nvrtc::NVRTC};
+use lab::toolkit::candidates;
 use std::{fs, path::Path};
 
 fn touch(path: &Path) {
