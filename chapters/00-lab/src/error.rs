@@ -66,6 +66,21 @@ impl Error {
     }
 }
 
+/// Makes a chapter's error the lab's, which its variant `Lab` is already; what remains of the others is their sentence.
+#[macro_export]
+macro_rules! into_lab {
+    ($Error:ident) => {
+        impl From<$Error> for $crate::Error {
+            fn from(error: $Error) -> Self {
+                match error {
+                    $Error::Lab(error) => error,
+                    other => Self::Message(other.to_string()),
+                }
+            }
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

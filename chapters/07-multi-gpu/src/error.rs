@@ -53,11 +53,4 @@ pub enum Error {
     },
 }
 
-impl From<Error> for lab::Error {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Lab(error) => error,
-            other => Self::Message(other.to_string()),
-        }
-    }
-}
+lab::into_lab!(Error);

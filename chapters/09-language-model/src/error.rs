@@ -81,14 +81,7 @@ impl Error {
     }
 }
 
-impl From<Error> for lab::Error {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Lab(error) => error,
-            other => Self::Message(other.to_string()),
-        }
-    }
-}
+lab::into_lab!(Error);
 
 impl From<Error> for multi_gpu::Error {
     fn from(error: Error) -> Self {
