@@ -12,21 +12,20 @@
 //! The last token, [`Tokenizer::end`], stands for the end of a text and is never made from bytes.
 
 pub mod chunks;
-mod hash;
 pub mod training;
 
 use crate::{Error, Result};
 use chunks::chunks;
-use hash::Fast;
 use lab::{files::unmarked, run::write_whole};
 use rayon::prelude::*;
+use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{collections::HashMap, fs, path::Path};
 pub use training::Pair;
 
 /// The rank of each pair that is joined, and the token that it becomes.
-type Joined = HashMap<Pair, (u32, u32), Fast>;
+type Joined = HashMap<Pair, (u32, u32), FxBuildHasher>;
 
 /// The largest vocabulary: larger ones are a mistake, and no chunk has so many parts.
 pub const LARGEST: usize = 1 << 20;
@@ -213,7 +212,7 @@ struct File {
 pub struct Encoder<'t> {
     tokenizer: &'t Tokenizer,
     /// Where a chunk's tokens lie in `tokens`.
-    known: HashMap<Box<[u8]>, (u32, u32), Fast>,
+    known: HashMap<Box<[u8]>, (u32, u32), FxBuildHasher>,
     tokens: Vec<u32>,
 }
 

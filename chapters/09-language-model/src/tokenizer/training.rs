@@ -10,11 +10,9 @@
 //!
 //! Ties go to the pair of the smaller tokens. So the merges depend on the texts alone.
 
-use super::{
-    chunks::{LONGEST, chunks},
-    hash::Fast,
-};
+use super::chunks::{LONGEST, chunks};
 use rayon::prelude::*;
+use rustc_hash::FxBuildHasher;
 use std::{
     cmp::Reverse,
     collections::{BTreeSet, BinaryHeap, HashMap, HashSet},
@@ -24,7 +22,7 @@ use std::{
 pub type Pair = (u32, u32);
 
 /// How often each chunk occurs.
-pub type Counts<'t> = HashMap<&'t [u8], u64, Fast>;
+pub type Counts<'t> = HashMap<&'t [u8], u64, FxBuildHasher>;
 
 /// Counts the chunks of all texts, on all threads of rayon.
 pub fn count<T: AsRef<[u8]> + Sync>(texts: &[T]) -> Counts<'_> {
@@ -77,7 +75,7 @@ pub fn merges(counts: Counts<'_>, tokens: usize) -> Vec<Pair> {
 /// The bytes of all tokens so far, and the token of these bytes.
 pub struct Tokens {
     bytes: Vec<Box<[u8]>>,
-    known: HashMap<Box<[u8]>, u32, Fast>,
+    known: HashMap<Box<[u8]>, u32, FxBuildHasher>,
 }
 
 impl Default for Tokens {
@@ -136,8 +134,8 @@ fn words(counts: Counts<'_>) -> Vec<Word> {
 /// How often each pair occurs in all texts, and in which words: a word may stand there twice, or in vain.
 #[derive(Default)]
 struct Pairs {
-    counts: HashMap<Pair, i64, Fast>,
-    places: HashMap<Pair, Vec<u32>, Fast>,
+    counts: HashMap<Pair, i64, FxBuildHasher>,
+    places: HashMap<Pair, Vec<u32>, FxBuildHasher>,
 }
 
 impl Pairs {
