@@ -10,7 +10,6 @@ use lab::{
     Device, Experiment, Key, Recorder, Result, Samples, Unit,
     data::{self, DataSet, Options as DataOptions},
     key::Quantity,
-    machine, peak,
     record::ParamList,
 };
 use training::{Config, Model, Settings, Silent, studies, train_on};
@@ -49,10 +48,6 @@ const TIMES_CHEAPEST: Key = of_rented("hardware.money.times_cheapest", Unit::Rat
 const GPT3_DAYS: Key = Key::calculated("hardware.money.gpt3_days", Unit::Number, &["side"]);
 /// Seconds of a whole training here, at the measured rate.
 pub const TIME: Key = Key::measured("hardware.time", Unit::Seconds, &["model"]);
-/// Images a second.
-const RATE: Key = Key::measured("hardware.time.rate", Unit::ImagesPerSecond, &["model"]);
-/// Operations a second.
-const FLOPS: Key = Key::measured("hardware.time.flops", Unit::FlopsPerSecond, &["model"]);
 /// Seconds of the same training on a card.
 const CARD: Key = Key::calculated("hardware.time.card", Unit::Seconds, &["model", "card", "side"]);
 /// Joules of a training.
@@ -85,7 +80,7 @@ pub fn experiments() -> Vec<Experiment> {
             "hours, energy and money of the four readers' jobs, calculated from measured efficiency";
         quick MONEY.name => &[MONEY, MONEY_HOURS, PER_HOUR, TIMES_CHEAPEST, GPT3_DAYS], money,
             "what VGG16 costs on each card that can be rented, and how expensive the most expensive card is";
-        full TIME.name => &[TIME, RATE, FLOPS, CARD], time,
+        full TIME.name => &[TIME, CARD], time,
             "how long chapter 4's models train here by their recipes, and on a card by the calculator";
         full ENERGY.name => &[ENERGY, WATTS, SECONDS], energy,
             "the energy that training the example network takes, by the machine's own counters";
@@ -251,15 +246,11 @@ fn load(rec: &Recorder) -> Result<DataSet> {
 fn time(rec: &mut Recorder) -> Result<()> {
     let data = load(rec)?;
     let market = Market::load()?;
-    let limit = peak::fma_f32(machine::cores());
     for model in Model::ALL {
         let list: ParamList = &[("model", &model)];
         rec.note_at(TIME.at(list));
         let job = Job::chapter_4(model)?;
         let rates = studies::rates(model, Device::Cpu, Settings::of(model).batch, &data)?;
-        rec.record(RATE.at(list), rates.clone());
-        let flops = rates.clone().map(|rate| rate * job.operations);
-        rec.record(FLOPS.at(list).against(limit.clone()), flops);
         rec.record(TIME.at(list), rates.map(|rate| job.examples / rate));
         for id in ["t4", "h100"] {
             let options = Options { only: vec![id.to_owned()], ..Options::of(job.clone()) };

@@ -16,8 +16,6 @@ use training::{Config, Model, Silent, train_on};
 lab::keys! {
     /// Rates of a way to convolve.
     CONVOLUTION: measured "performance.convolution", FlopsPerSecond, ["layer", "way"];
-    /// What all patches of a batch take.
-    PATCHES: calculated "performance.convolution.bytes", Bytes, ["layer"];
     /// Test accuracy of short training runs.
     pub RIGHT: measured "performance.time_to", Share, ["model", "epochs"];
     /// The seconds that they took.
@@ -37,7 +35,7 @@ lab::keys! {
 /// The experiments of this part.
 pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
-        quick CONVOLUTION.name => &[CONVOLUTION, PATCHES], convolutions,
+        quick CONVOLUTION.name => &[CONVOLUTION], convolutions,
             "three ways to convolve, for the layers of chapter 4";
         full RIGHT.name => &[RIGHT, SECONDS], |r| trainings(r, [RIGHT, SECONDS], &MODELS),
             "the accuracy of four models after so many seconds of training, from five seeds";
@@ -82,8 +80,6 @@ fn convolutions(r: &mut Recorder) -> Result<()> {
             let rate = CONVOLUTION.at(&[("layer", &layer.name), ("way", &way)]);
             r.record(rate.against(limit.clone()), results.rate(way, operations)?);
         }
-        let patches = (4 * BATCH * layer.out() * layer.out() * layer.patch()) as f64;
-        r.one(PATCHES.at(&[("layer", &layer.name)]), patches);
     }
     Ok(())
 }

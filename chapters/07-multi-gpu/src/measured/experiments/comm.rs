@@ -19,8 +19,6 @@ use lab::{
 use std::{path::PathBuf, process::Command, time::Duration};
 
 lab::keys! {
-    /// A message.
-    pub MESSAGE: measured "multi_gpu.alpha_beta.message", Seconds, ["engine", "bytes"];
     /// The start-up cost.
     pub ALPHA: measured "multi_gpu.alpha_beta.alpha", Seconds, ["engine", "from"];
     /// The time for a byte.
@@ -40,7 +38,7 @@ lab::keys! {
 /// This part's experiments.
 pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
-        quick "multi_gpu.alpha_beta" => &[MESSAGE, ALPHA, BETA, BANDWIDTH, ERROR, WORST], |rec| Ok(alpha_beta(rec)?),
+        quick "multi_gpu.alpha_beta" => &[ALPHA, BETA, BANDWIDTH, ERROR, WORST], |rec| Ok(alpha_beta(rec)?),
             "the start-up cost and the time per byte of a message, between threads and between processes";
         quick ALL_REDUCE.name => &[ALL_REDUCE, BUS], |rec| Ok(all_reduce(rec)?),
             "how long naive, tree, halving and ring all-reduces take, by ranks and bytes";
@@ -144,12 +142,8 @@ pub fn fits(timings: &[&Timing], message: impl Fn(&Timing, f64) -> (f64, f64)) -
 fn alpha_beta(rec: &mut Recorder) -> Result<()> {
     let plan = Plan::of(rec.budget);
     for engine in ENGINES {
-        let keys = [ALPHA, BETA, MESSAGE].map(|key| key.at(&[("engine", &engine)]));
+        let keys = [ALPHA, BETA].map(|key| key.at(&[("engine", &engine)]));
         let Some(timings) = plan.timings(rec, (engine, 2), &keys)? else { continue };
-        for t in timings.iter().filter(|t| t.what == "message") {
-            let list: ParamList = &[("engine", &engine), ("bytes", &t.bytes)];
-            rec.record(MESSAGE.at(list), Samples(t.seconds.clone()));
-        }
         let from = |what: &str| timings.iter().filter(|t| t.what == what).collect::<Vec<_>>();
         record_fit(rec, engine, "message", &from("message"), |t, s| (t.bytes as f64, s))?;
         for algorithm in [Algorithm::Naive, Algorithm::Tree, Algorithm::Ring] {

@@ -35,12 +35,8 @@ lab::keys! {
     FREE_ERROR: measured "multi_gpu.predicted.free.error", Share, ["model", "batch", "ranks"];
     /// The start-up cost between ranks that are pinned to a core.
     pub ALPHA: measured "multi_gpu.predicted.alpha", Seconds, ["ranks"];
-    /// The start-up cost between ranks that the system may move.
-    pub ALPHA_FREE: measured "multi_gpu.predicted.alpha.free", Seconds, ["ranks"];
     /// The bandwidth between ranks that are pinned to a core.
     pub BANDWIDTH: measured "multi_gpu.predicted.bandwidth", BytesPerSecond, ["ranks"];
-    /// How much slower a rank computes while others do.
-    pub SHARED: measured "multi_gpu.predicted.shared", Ratio, ["model", "batch", "ranks"];
     /// The largest error.
     WORST: measured "multi_gpu.predicted.worst", Share, [];
     /// Cases whose fastest number of ranks was predicted.
@@ -92,7 +88,7 @@ const fn published(name: &'static str, unit: Unit, params: &'static [&'static st
 pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
         quick PREDICTED.name => &[
-            PREDICTED, MEASURED, ERROR, FREE, FREE_ERROR, ALPHA, ALPHA_FREE, BANDWIDTH, SHARED, WORST, RIGHT,
+            PREDICTED, MEASURED, ERROR, FREE, FREE_ERROR, ALPHA, BANDWIDTH, WORST, RIGHT,
         ], |rec| Ok(predicted(rec)?),
             "the time of the engine's data parallel step over 1, 2 and 4 threads, which sums gradients and then losses: predicted from \
              computing time, α and β, and measured";
@@ -178,19 +174,17 @@ pub fn measured(sizes: &[usize], batch: usize, steps: usize, setup: Placement) -
 }
 
 /// α and β of a ring's messages between so many ranks: the time of an all-reduce over its 2(p − 1) messages, against
-/// the bytes of one. Ranks that share a core are another link than ranks that do not.
+/// the bytes of one. Each has a core of its own: ranks that share one are another link.
 ///
 /// # Errors
 /// What a rank fails with.
-pub fn link(ranks: usize, rounds: usize, bound: bool) -> Result<AlphaBeta> {
+pub fn link(ranks: usize, rounds: usize) -> Result<AlphaBeta> {
     let messages = 2.0 * (ranks - 1) as f64;
     let sizes = (0..20).step_by(2).map(|log| 2_usize << log);
     let mut points = Vec::new();
     for numbers in sizes {
         let times = threads::run(ranks, |mut rank| {
-            if bound {
-                keep_to_core(rank.rank());
-            }
+            keep_to_core(rank.rank());
             let mut data = vec![1.0_f32; numbers];
             let mut samples = Vec::new();
             for _ in 0..rounds {
@@ -222,34 +216,31 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
         }
         let list: ParamList = &[("ranks", &p)];
         recorder.note_at(ALPHA.at(list));
-        let (free, bound) = (link(p, repeats, false)?, link(p, repeats, true)?);
-        recorder.one(ALPHA.at(list), bound.alpha);
-        recorder.one(ALPHA_FREE.at(list), free.alpha);
-        recorder.one(BANDWIDTH.at(list), 1.0 / bound.beta);
-        links.push(bound);
+        let link = link(p, repeats)?;
+        recorder.one(ALPHA.at(list), link.alpha);
+        recorder.one(BANDWIDTH.at(list), 1.0 / link.beta);
+        links.push(link);
     }
     let (mut worst, mut right) = (0.0_f64, 0);
     for (model, sizes, batch) in CASES {
         recorder.note_at(PREDICTED.at(&[("model", &model), ("batch", &batch)]));
         let steps = (images / batch).max(4);
-        // In turns: one rank alone with its part of the images, all at once without messages, the step, and the
-        // step of ranks that the system may move.
-        let mut sides = [const { [const { Vec::new() }; 4] }; RANKS.len()];
+        // In turns: all ranks at once without messages, the step, and the step of ranks that the system may move.
+        let mut sides = [const { [const { Vec::new() }; 3] }; RANKS.len()];
         for _ in 0..rounds {
             for (side, ranks) in sides.iter_mut().zip(RANKS) {
-                let seconds = |batch: usize, ranks: usize, together: bool, bound: bool| {
+                let seconds = |together: bool, bound: bool| {
                     measured(sizes, batch, steps, Placement { ranks, together, bound })
                 };
-                side[0].push(seconds(batch / ranks, 1, false, true)?);
-                side[1].push(seconds(batch, ranks, false, true)?);
-                side[2].push(seconds(batch, ranks, true, true)?);
-                side[3].push(seconds(batch, ranks, true, false)?);
+                side[0].push(seconds(false, true)?);
+                side[1].push(seconds(true, true)?);
+                side[2].push(seconds(true, false)?);
             }
         }
         let weights: usize = sizes.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum();
         let (mut planned, mut fastest) = ((f64::INFINITY, 0), (f64::INFINITY, 0));
         for ((side, p), link) in sides.into_iter().zip(RANKS).zip(&links) {
-            let [alone, beside, real, free] = side.map(Samples);
+            let [beside, real, free] = side.map(Samples);
             let bytes = 4.0 * weights as f64;
             let sum = |compute, bytes| Parts { compute, link: *link, bytes }.predict(p);
             let predicted = sum(beside.median(), bytes) + sum(0.0, 8.0); // of gradients, of losses
@@ -260,7 +251,6 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
             worst = worst.max(error.abs());
             let list: ParamList = &[("model", &model), ("batch", &batch), ("ranks", &p)];
             for (key, found) in [
-                (SHARED, beside.paired(&alone, |side, alone| side / alone)),
                 (PREDICTED, Samples::one(predicted)),
                 (MEASURED, real),
                 (ERROR, Samples::one(error)),

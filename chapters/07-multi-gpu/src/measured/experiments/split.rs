@@ -9,7 +9,7 @@ use crate::split::{
     job::{Batch, Job, Network, Rule, Trained, one_device},
     overlap::{predict, seconds},
     pipeline::{Pace, kept},
-    schedule::{Direction, Schedule, Slot, Work, idle, order, peak_kept, timeline},
+    schedule::{Direction, Schedule, Slot, Work, idle, order, timeline},
     wire::{Cost, Wire},
     zero::{Level, predicted},
 };
@@ -26,8 +26,6 @@ lab::keys! {
     pub EQUALITY: measured "multi_gpu.equality", Number, ["model", "rule", "way", "ranks"];
     /// The loss of the last batch.
     pub LOSS: measured "multi_gpu.equality.loss", Number, ["model", "rule", "way", "ranks"];
-    /// The largest difference of a loss.
-    pub LOSSES: measured "multi_gpu.equality.losses", Number, ["model", "rule", "way", "ranks"];
     /// How far the steps moved a parameter at most.
     pub MOVED: measured "multi_gpu.equality.moved", Number, ["model", "rule"];
     /// The largest difference, by Adam's ε.
@@ -47,9 +45,6 @@ lab::keys! {
         ["device", "stages", "micros", "schedule"];
     /// What the first stage keeps at most.
     pub KEPT: counted "multi_gpu.pipeline.kept", Bytes, ["device", "stages", "micros", "schedule"];
-    /// The same, by the schedule.
-    pub KEPT_PREDICTED: calculated "multi_gpu.pipeline.kept.predicted", Bytes,
-        ["device", "stages", "micros", "schedule"];
     /// The bytes of the fullest rank.
     ZERO: counted "multi_gpu.zero", Bytes, ["level", "ranks"];
     /// The same, by the formula.
@@ -71,14 +66,14 @@ lab::keys! {
 /// The experiments, in the order of the page.
 pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
-        full EQUALITY.name => &[EQUALITY, LOSS, LOSSES, MOVED, BY_EPS], |rec| equality(rec).map_err(Into::into),
+        full EQUALITY.name => &[EQUALITY, LOSS, MOVED, BY_EPS], |rec| equality(rec).map_err(Into::into),
             "how far twenty steps on many ranks are from the same steps on one device, for every way to split";
         full CLAIMS.name => &[CLAIMS, READ_DIFFERENTLY, CLAIMED_STEPS], |rec| claims(rec).map_err(Into::into),
             "whether splitting the data or the model lowers a network's accuracy, and what a grown batch does";
         full MISTAKEN.name => &[MISTAKEN], |rec| mistakes(rec).map_err(Into::into),
             "what common errors with the batch, the rate and the sum of gradients cost on two ranks and on eight";
         full PIPELINE.name =>
-            &[PIPELINE, PIPELINE_PREDICTED, KEPT, KEPT_PREDICTED],
+            &[PIPELINE, PIPELINE_PREDICTED, KEPT],
             |rec| pipeline(rec).map_err(Into::into),
             "the fraction of time in which the ranks of a pipeline wait, predicted and measured";
         quick ZERO.name => &[ZERO, ZERO_PREDICTED, SENT, SENT_PREDICTED], |rec| zero(rec).map_err(Into::into),
@@ -157,7 +152,6 @@ fn apart(
     let list: ParamList = &[("model", &model), ("rule", &rule), ("way", &way), ("ranks", &ranks)];
     let off = difference(wanted, found);
     rec.one(EQUALITY.at(list), off.parameters);
-    rec.one(LOSSES.at(list), off.losses);
     rec.one(LOSS.at(list), found.losses.last().copied().unwrap_or(f64::NAN));
 }
 
@@ -368,7 +362,7 @@ fn pipeline(rec: &mut Recorder) -> Result<()> {
                     ];
                     rec.note_at(PIPELINE.at(list));
                     let runs = piped(&job, &batch, (schedule, micros), &paces, repeats)?;
-                    waited(rec, list, &runs, (schedule, stages, micros, width))?;
+                    waited(rec, list, &runs, (schedule, stages, micros))?;
                 }
             }
         }
@@ -420,7 +414,7 @@ fn waited(
     rec: &mut Recorder,
     list: ParamList,
     runs: &[Piped],
-    (schedule, stages, micros, width): (Schedule, usize, usize, usize),
+    (schedule, stages, micros): (Schedule, usize, usize),
 ) -> Result<()> {
     let mean = |shares: Vec<f64>| shares.iter().sum::<f64>() / shares.len() as f64;
     let measured = runs.iter().map(|(slots, _)| mean(idle(slots, stages))).collect();
@@ -437,13 +431,8 @@ fn waited(
     let orders: Vec<Vec<Work>> =
         (0..stages).map(|stage| order(schedule, stage, stages, micros)).collect();
     rec.one(PIPELINE_PREDICTED.at(list), mean(idle(&timeline(&orders, &seconds)?, stages)));
-    let bytes = |numbers: usize| Samples::one(4.0 * numbers as f64);
     let peak = runs.iter().map(|(_, peak)| *peak).max().unwrap_or(0);
-    rec.record(KEPT.at(list), bytes(peak));
-    // The first stage keeps the output of each of its layers, for each micro-batch that waits.
-    let layers = 4 / stages;
-    let kept = peak_kept(&orders[0]) * MICRO_ROWS * width * layers;
-    rec.record(KEPT_PREDICTED.at(list), bytes(kept));
+    rec.one(KEPT.at(list), 4.0 * peak as f64);
     Ok(())
 }
 

@@ -15,8 +15,8 @@ use backprop::{check::error_f32, fits::Moves};
 use lab::{Budget, Experiment, Key, Plan, Recorder, Samples, record::ParamList};
 use matmul::{parallel::available, roofline::read_bandwidth};
 use multi_gpu::{
-    comm::{bench, cost::AlphaBeta, cost::fit},
-    cores::keep_to_core,
+    comm::cost::AlphaBeta,
+    measured::experiments::plan::link,
     plan::{
         cards::{self, Card},
         model::{Precision, Workload},
@@ -25,9 +25,8 @@ use multi_gpu::{
         split::Split,
         why,
     },
-    threads,
 };
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 lab::keys! {
     /// Bytes that the rank that sends most sends in a step.
@@ -50,10 +49,6 @@ lab::keys! {
     pub PER_BYTE: calculated "language_model.cards.per_byte", Number, ["model", "ranks"];
     /// The part of a data parallel step of two ranks that is communication, by latency and bandwidth.
     pub SHARE: calculated "language_model.devices.share", Share, ["model", "link"];
-    /// The link between two threads here.
-    pub BANDWIDTH: measured "language_model.devices.bandwidth", BytesPerSecond, [];
-    /// Its start-up cost.
-    pub ALPHA: measured "language_model.devices.alpha", Seconds, [];
     /// One H200's simulated seconds for a data parallel step over those of more.
     pub CARDS: calculated "language_model.cards", Ratio, ["model", "cards"];
     /// The planner's best split over eight H200: seconds of a step.
@@ -87,7 +82,7 @@ const GPT2: &str = "gpt:layers=12,width=768,heads=12,sequence=1024,vocabulary=50
 pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
         full SENT.name =>
-            &[SENT, HELD, APART, LOSSES, SECONDS, RATIO, PREDICTED, ERROR, BANDWIDTH, ALPHA, SHARE],
+            &[SENT, HELD, APART, LOSSES, SECONDS, RATIO, PREDICTED, ERROR, SHARE],
             |r| Ok(run(r)?),
             "a step split over ranks four ways: equal to one device, the bytes sent and held, and its time";
         quick CARDS.name => &[CARDS, PLAN, PER_BYTE], |r| Ok(simulated(r)?),
@@ -100,9 +95,7 @@ fn settings(config: &Config, batch: usize) -> Settings {
 }
 
 fn run(r: &mut Recorder) -> Result<()> {
-    let link = link()?;
-    r.one(ALPHA.at(&[]), link.alpha);
-    r.one(BANDWIDTH.at(&[]), 1.0 / link.beta);
+    let link = link(2, 25)?;
     let [(size, split), (larger, config)] = SIZES;
     steps(r, size, split(), link)?;
     r.keep()?;
@@ -153,20 +146,6 @@ pub fn equality(r: &mut Recorder, config: Config) -> Result<()> {
 /// The largest relative difference of two losses.
 fn apart(found: &[f64], wanted: &[f64]) -> f64 {
     found.iter().zip(wanted).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max)
-}
-
-/// α and β of a message between two threads, each on its core.
-fn link() -> Result<AlphaBeta> {
-    let effort = bench::Effort { time: Duration::from_millis(50), least: 5, most: 500 };
-    let measured: Vec<Vec<(f64, f64)>> = threads::run(2, |mut comm| {
-        keep_to_core(comm.rank());
-        let timings = bench::sizes(1 << 24).into_iter().map(|bytes| {
-            let seconds = bench::ping_pong(&mut comm, bytes / 4, effort)?;
-            Ok((bytes as f64, Samples(seconds).median()))
-        });
-        timings.collect::<multi_gpu::Result<Vec<_>>>()
-    })?;
-    Ok(fit(&measured[0]).unwrap_or(AlphaBeta { alpha: 0.0, beta: 0.0 }))
 }
 
 /// A size's steps: one device's, and those of each split.

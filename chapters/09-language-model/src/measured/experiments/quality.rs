@@ -17,9 +17,7 @@ use std::path::{Path, PathBuf};
 lab::keys! {
     /// Bits per byte of the validation text.
     pub BITS: measured "language_model.quality.bits", Number, ["who"];
-    /// Bits per byte of a trained model on text that it has not seen.
-    pub INT8_BITS: measured "language_model.int8.bits", Number, ["numbers"];
-    /// What 8 bits add to them, as a fraction.
+    /// What 8 bits add to a trained model's bits per byte on text that it has not seen, as a fraction.
     pub INT8_LOSS: measured "language_model.int8.loss", Share, [];
     /// The share of samples that parse, by who has written them and how strictly they are read.
     pub PARSES: measured "language_model.quality", Share, ["who", "how"];
@@ -29,8 +27,6 @@ lab::keys! {
     pub COPY_MEDIAN: measured "language_model.quality.copy.median", Bytes, ["who"];
     /// Seconds of the model's run, its tests and samples on the way included.
     pub SECONDS: measured "language_model.quality.seconds", Seconds, [];
-    /// Tokens that it read.
-    pub TOKENS: counted "language_model.quality.tokens", Count, [];
     /// Bits per byte of the validation text at the first point of a run after so many minutes of it, and what the model wrote there.
     pub WRITTEN: measured "language_model.written", Number, ["after", "tokens", "sample"];
 }
@@ -52,7 +48,7 @@ pub fn experiments() -> Vec<Experiment> {
                 Ok(())
             },
             "what the latest trained model wrote after its first minutes, and how well it guessed";
-        full PARSES.name => &[PARSES, BITS, COPY, COPY_MEDIAN, SECONDS, TOKENS], |rec| Ok(quality(rec)?),
+        full PARSES.name => &[PARSES, BITS, COPY, COPY_MEDIAN, SECONDS], |rec| Ok(quality(rec)?),
             "what the latest trained model is worth: bits per byte, samples that parse, the longest copy";
     }
 }
@@ -109,12 +105,8 @@ fn quality(rec: &mut Recorder) -> Result<()> {
     let points = report::read(&run);
     if let Some(last) = points.last() {
         rec.one(SECONDS.at(&[]), last.seconds);
-        rec.one(TOKENS.at(&[]), last.tokens as f64);
     } else {
-        let why = "the run's folder has no metrics";
-        for key in [SECONDS, TOKENS] {
-            rec.skip_at(key.at(&[]), why);
-        }
+        rec.skip_at(SECONDS.at(&[]), "the run's folder has no metrics");
     }
     guesses(rec, &model, &tokenizer, &corpus.validation)?;
     rec.keep()?;
@@ -200,20 +192,17 @@ pub fn readable(text: &str) -> String {
 /// What 8 bits do to the latest model's bits per byte.
 pub(super) fn lost_in_8_bits(rec: &mut Recorder) -> Result<()> {
     let Some((_, (model, tokenizer))) = latest() else {
-        rec.skip_at(INT8_BITS.at(&[]), NONE);
         rec.skip_at(INT8_LOSS.at(&[]), NONE);
         return Ok(());
     };
     let corpus = Corpus::find(&Corpus::root())?;
     let validation = spread(&corpus.validation, text(rec.budget));
     let mut found = Vec::new();
-    for (numbers, make) in [("f32", Decoder::new as fn(_, _) -> _), ("int8", Decoder::in_8_bits)] {
-        rec.note_at(INT8_BITS.at(&[("numbers", &numbers)]));
-        let decoder: Decoder = make(&model.config, &model.parameters)?;
+    rec.note_at(INT8_LOSS.at(&[]));
+    let (config, parameters) = (&model.config, &model.parameters);
+    for decoder in [Decoder::new(config, parameters)?, Decoder::in_8_bits(config, parameters)?] {
         let of = |tokens: &[u32]| decoder.logits(tokens);
-        let cost = bits(of, model.config.context, &tokenizer, &validation)?.per_byte();
-        rec.one(INT8_BITS.at(&[("numbers", &numbers)]), cost);
-        found.push(cost);
+        found.push(bits(of, model.config.context, &tokenizer, &validation)?.per_byte());
     }
     rec.one(INT8_LOSS.at(&[]), found[1] / found[0] - 1.0);
     Ok(())

@@ -4,7 +4,7 @@
 //! How fast a token comes does not depend on what the model has learned, so the speeds are those of untrained models. What 8 bits
 //! lose does, and is measured on the latest model in `runs`.
 
-use super::quality::{self, INT8_BITS, INT8_LOSS};
+use super::quality::{self, INT8_LOSS};
 use crate::{
     Config, Error, Model, Result, Tokenizer,
     generate::{Cache, Decoder, Span},
@@ -26,12 +26,8 @@ lab::keys! {
     pub FIRST: measured "language_model.generate.first", Seconds, ["size"];
     /// How many times as fast a token comes with the cache.
     pub GAIN: measured "language_model.generate.gain", Ratio, ["size"];
-    /// Tokens of one sequence in a second, with the cache.
-    pub RATE: measured "language_model.generate.rate", TokensPerSecond, ["size"];
     /// Bytes that a token reads: the weights, and the cache's filled half.
     pub BYTES: counted "language_model.generate.bytes", Bytes, ["size", "what"];
-    /// Operations of a token.
-    pub OPERATIONS: counted "language_model.generate.operations", Count, ["size"];
     /// At what rate all threads together read as many bytes as the weights have.
     pub BANDWIDTH: measured "language_model.generate.bandwidth", BytesPerSecond, ["size"];
     /// The least seconds of a token, by its bytes.
@@ -62,14 +58,14 @@ lab::keys! {
 pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
         quick TOKEN.name =>
-            &[TOKEN, FIRST, GAIN, RATE, BYTES, OPERATIONS, BANDWIDTH, PREDICTED],
+            &[TOKEN, FIRST, GAIN, BYTES, BANDWIDTH, PREDICTED],
             |rec| Ok(tokens(rec)?),
             "the first and each further token, with and without a cache, against the bytes that it reads";
         quick STEP.name => &[STEP, STEP_PREDICTED, STEP_RATE], |rec| Ok(steps(rec)?),
             "a step of 1 to 16 sequences, which reads the weights once for all of them";
         quick SERVED.name => &[SERVED, SERVED_FIRST, SERVED_FURTHER, SERVED_PREDICTED], |rec| Ok(served(rec)?),
             "1 to 16 clients over HTTP: tokens a second of all, and what each of them waits";
-        quick INT8.name => &[INT8, INT8_BYTES, INT8_GAIN, INT8_BITS, INT8_LOSS], |rec| Ok(in_8_bits(rec)?),
+        quick INT8.name => &[INT8, INT8_BYTES, INT8_GAIN, INT8_LOSS], |rec| Ok(in_8_bits(rec)?),
             "weights in 8 bits: what a token gains and what the text loses";
     }
 }
@@ -154,8 +150,6 @@ fn tokens(rec: &mut Recorder) -> Result<()> {
         });
         let results = race.run(rec.budget.plan())?;
         rec.record(GAIN.at(list), results.ratio("without", "with")?);
-        let seconds = results.samples("with")?;
-        rec.record(RATE.at(list), seconds.map(|seconds| 1.0 / seconds));
         for cache in ["with", "without"] {
             rec.record(TOKEN.at(list).with("cache", cache), results.samples(cache)?);
         }
@@ -165,7 +159,6 @@ fn tokens(rec: &mut Recorder) -> Result<()> {
         for (what, bytes) in [("weights", weights), ("cache", cache)] {
             rec.one(BYTES.at(list).with("what", what), bytes);
         }
-        rec.one(OPERATIONS.at(list), operations(&config, half));
         let bandwidth = together(Plan::QUICK, weights as usize);
         let best = rec.record(BANDWIDTH.at(list), bandwidth);
         rec.one(PREDICTED.at(list), (weights + cache) / best);

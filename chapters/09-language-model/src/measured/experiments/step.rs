@@ -35,8 +35,6 @@ lab::keys! {
     pub DIFFERENCE: measured "language_model.step.difference", Number, ["size", "steps"];
     /// How far the first step's gradient is from the peer's, over its length.
     pub GRADIENT: measured "language_model.step.gradient", Number, ["size"];
-    /// The losses of the first and the last of these steps.
-    pub LOSS: measured "language_model.step.loss", Number, ["size", "who", "step"];
     /// Parameters that make the best of ten minutes at this rate, by the published ratio, and their tokens.
     pub OPTIMAL: calculated "language_model.step.optimal", Count, ["of"];
 }
@@ -58,7 +56,7 @@ pub const PEERS: [(&str, &[&str]); 3] =
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
-        full RATE.name => &[RATE, FLOPS, RATIO, DIFFERENCE, GRADIENT, LOSS, OPTIMAL], |r| Ok(run(r)?),
+        full RATE.name => &[RATE, FLOPS, RATIO, DIFFERENCE, GRADIENT, OPTIMAL], |r| Ok(run(r)?),
             "a training step of the chapter's transformer, beside PyTorch's from the same weights";
     }
 }
@@ -300,7 +298,7 @@ fn compare(
     let peer = match peer {
         Ok(peer) => peer,
         Err(why) => {
-            for left_out in [quantity, GRADIENT.at(list), LOSS.at(list)] {
+            for left_out in [quantity, GRADIENT.at(list)] {
                 r.skip_at(left_out, why.clone());
             }
             return Ok(());
@@ -310,12 +308,6 @@ fn compare(
     let twins = Twins::run(case, peer, folder, STEPS)?;
     r.one(quantity, twins.apart());
     r.one(GRADIENT.at(list), twins.gradient);
-    for (who, losses) in [(OURS, &twins.ours), (PEERS[0].0, &twins.theirs)] {
-        for (step, loss) in [(1, losses.first()), (STEPS, losses.last())] {
-            let quantity = LOSS.at(list).with("who", who).with("step", step);
-            r.one(quantity, loss.copied().unwrap_or(f64::NAN));
-        }
-    }
     Ok(())
 }
 
