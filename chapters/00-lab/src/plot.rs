@@ -13,8 +13,8 @@ mod scale;
 mod spots;
 
 pub use bars::{Bar, BarPlot};
-pub use canvas::{Sheet, text_width};
-pub(crate) use canvas::{broken, escaped};
+pub(crate) use canvas::broken;
+pub use canvas::{Sheet, escaped, text_width};
 pub use heat::{Cell, HeatMap};
 pub use scale::{Axis, Scale};
 

@@ -67,12 +67,6 @@ impl<T: Real> Mlp<T> {
         Ok(Self { layers: layers.collect::<Result<_>>()? })
     }
 
-    /// The input, the hidden layers, the classes.
-    pub fn sizes(&self) -> Vec<usize> {
-        let inputs = self.layers.first().map(|layer| layer.inputs);
-        inputs.into_iter().chain(self.layers.iter().map(|layer| layer.outputs)).collect()
-    }
-
     /// How many scores an image gets.
     pub fn classes(&self) -> usize {
         self.layers.last().map_or(0, |layer| layer.outputs)

@@ -64,7 +64,6 @@ fn parameters_come_out_and_go_back() {
     let mut other = Mlp::zeros(&[5, 7, 3]).unwrap();
     other.set_parameters(&values).unwrap();
     assert_eq!(other, model);
-    assert_eq!(other.sizes(), [5, 7, 3]);
     assert!(other.set_parameters(&values[1..]).is_err());
 }
 

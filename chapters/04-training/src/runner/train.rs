@@ -5,7 +5,7 @@ use crate::{
     Error, Result,
     learning::{
         any::AllModels,
-        engine::{Engine, Resident},
+        engine::Engine,
         fit::{Done, Flow, fit},
         memory,
         metrics::Epoch,
@@ -123,7 +123,6 @@ pub fn train_stepper<D: Engine>(
         device: config.device,
         data: data.about(),
         images: (images, sets.test.len()),
-        held_back: sets.held.as_ref().map_or(0, Resident::len),
         steps: images.div_ceil(settings.batch),
         done: (run.at.epoch, run.at.step),
         history: run.at.history.clone(),

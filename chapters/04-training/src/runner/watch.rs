@@ -16,8 +16,6 @@ pub struct Begin {
     pub data: String,
     /// Training and test images.
     pub images: (usize, usize),
-    /// Held-out images, for early stopping.
-    pub held_back: usize,
     /// Steps of an epoch.
     pub steps: usize,
     /// Epochs and further steps that an earlier part of this run has taken: (0, 0) for a new run.

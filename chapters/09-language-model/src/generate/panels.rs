@@ -68,11 +68,6 @@ impl Matrix {
         Self { inputs, outputs, panels: Panels::I8(lines(inputs, outputs, at), scales) }
     }
 
-    /// How many inputs there are.
-    pub fn inputs(&self) -> usize {
-        self.inputs
-    }
-
     /// How many outputs there are.
     pub fn outputs(&self) -> usize {
         self.outputs

@@ -1,6 +1,6 @@
 //! A step from left to right: a bar for each thing that took time, in lanes.
 
-use lab::plot::text_width;
+use lab::plot::{escaped, text_width};
 use std::fmt::Write as _;
 
 /// One thing that took time.
@@ -22,11 +22,6 @@ impl Bar {
     pub fn is_long(&self, whole: f64) -> bool {
         self.seconds / whole > 0.03
     }
-}
-
-/// Text for SVG.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// The picture of a step of `whole` seconds, with a title above each lane.
