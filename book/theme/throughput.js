@@ -13,12 +13,14 @@
   const here = document.currentScript.src;
   const { page, beside = '' } = document.querySelector('main')?.dataset ?? {};
   const asked = new Set();
+  let wanted = null; // the last that was chosen: one that was chosen before it may come after it
   function load(name) {
+    wanted = name;
     if (!beside.split(' ').includes(name) || asked.has(name)) { show(name); return; }
     asked.add(name);
     const script = document.createElement('script');
     script.src = new URL(`../records/${name}/pages/${page}.js`, here);
-    script.addEventListener('error', () => show(name));
+    script.addEventListener('error', () => { if (name === wanted) show(name); });
     document.head.append(script);
   }
   // What such a script calls: each piece goes to the end of its quote, given by its number, unless it came with another
@@ -29,7 +31,7 @@
       const whose = /data-machine="[^"]*"/.exec(html)[0];
       if (quotes[at] && !quotes[at].querySelector(`[${whose}]`)) quotes[at].insertAdjacentHTML('beforeend', html);
     }
-    show(name);
+    if (name === wanted) show(name);
   };
 
   const show = (name) => {
