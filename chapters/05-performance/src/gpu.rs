@@ -2,8 +2,10 @@
 //!
 //! - [`cast`]: a program as launches; [`kernels`]: their text; [`backend`]: memory and programs; [`graph`]: launches as one.
 //! - [`run`]: a model in training on data that the device has.
+//! - [`cost`]: what a step costs, fitted to recorded ones.
 //! - [`timeline`]: when each of its kernels runs, and when the CPU asks for it.
 
+pub mod cost;
 pub mod run;
 pub mod timeline;
 

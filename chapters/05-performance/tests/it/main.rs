@@ -4,6 +4,7 @@ mod compare {
     mod convolution;
 }
 mod gpu {
+    mod cost;
     mod run;
     mod timeline;
 }

@@ -3,6 +3,7 @@
 
 use super::network::Network;
 use crate::{Error, Result, comm::cost::AlphaBeta};
+use performance::gpu::cost::{Cost, Work};
 use serde::Serialize;
 
 /// What a planner has to know of a card and of its links.
@@ -20,8 +21,8 @@ pub struct Card {
     pub bandwidth: f64,
     /// The fraction of the peak that training's products reach.
     pub attained: f64,
-    /// Seconds to start a kernel.
-    pub launch: f64,
+    /// What a kernel's start and a term of a chain take, as an H100 has them.
+    pub kernel: Cost,
     /// How it reaches others.
     pub network: Network,
 }
@@ -29,9 +30,6 @@ pub struct Card {
 /// The fraction of the peak that large transformers reach where nothing is split: 137 of 312 TFLOP/s (Narayanan et al.
 /// 2021, table 1, first row).
 pub const ATTAINED: f64 = 137.0 / 312.0;
-
-/// Seconds to start a kernel while the one before still runs (Gray 2019, "Getting Started with CUDA Graphs").
-pub const LAUNCH: f64 = 3.8e-6;
 
 /// Seconds of a step of a ring as NCCL itself plans with them (source file `src/graph/tuning.cc` of version 2.18,
 /// protocol "Simple"): over `NVLink`, over PCI Express, over a network.
@@ -103,15 +101,14 @@ impl Card {
                 Self::NAMES.join(", ")
             ))
         })?;
-        let (name, attained, launch) = (name.to_owned(), ATTAINED, LAUNCH);
+        let (name, attained, kernel) = (name.to_owned(), ATTAINED, Cost::h100());
         let network = network(links)?;
-        Ok(Self { name, memory, flops, flops_f32, bandwidth, attained, launch, network })
+        Ok(Self { name, memory, flops, flops_f32, bandwidth, attained, kernel, network })
     }
 
-    /// Seconds of so many operations with numbers of so many bytes: no fewer than it takes to start the kernels, one after
-    /// the other, however little there is to do for each.
-    pub fn seconds(&self, operations: f64, kernels: f64, bytes: f64) -> f64 {
-        (operations / self.rate(bytes)).max(kernels * self.launch)
+    /// Seconds of kernels with numbers of so many bytes, at the rate that this card attains.
+    pub fn seconds(&self, work: Work, bytes: f64) -> f64 {
+        Cost { operation: 1.0 / self.rate(bytes), ..self.kernel }.seconds(work)
     }
 
     /// Operations per second that training reaches with numbers of so many bytes.

@@ -5,6 +5,7 @@ use backprop::{
     count::{self, Counts},
     fits::Moves,
 };
+use performance::gpu::cost::Work;
 use serde::{Deserialize, Serialize};
 
 /// Layers that stay together, and what they need for one example: an image, or a sequence of words.
@@ -34,6 +35,27 @@ pub struct Block {
     pub messages: f64,
     /// Kernels that are started forward; backward, twice as many.
     pub kernels: f64,
+    /// Terms of its sums, one product after the other: forward, backward, and backward for each example. None where the
+    /// fraction of the peak has them already: where products fill a card, as a transformer's do.
+    pub terms: [f64; 3],
+}
+
+/// Terms of the longest sums in the steps to which the cost is fitted. Longer ones are cut into pieces, as the engine does,
+/// and blocks add these up side by side.
+const LONGEST: f64 = 4096.0;
+
+impl Block {
+    /// What a card does in the two passes over so many examples.
+    pub fn passes(&self, examples: f64) -> [Work; 2] {
+        let [forward, backward, each] = self.terms;
+        let backward = backward + each * examples.min(LONGEST);
+        let work =
+            |kernels, operations, terms| Work { kernels, operations: examples * operations, terms };
+        [
+            work(self.kernels, self.forward, forward),
+            work(2.0 * self.kernels, self.backward, backward),
+        ]
+    }
 }
 
 /// Bytes of the numbers of a training step.
@@ -123,6 +145,11 @@ impl Workload {
                 block.largest = block.largest.max(numbers(row));
                 block.unrolled = block.unrolled.max(row.unrolled as f64);
                 block.kernels += 1.0;
+                if row.kind == "dense" {
+                    let units = numbers(row);
+                    let back = if row.backward > row.forward { units } else { 0.0 };
+                    block.terms = [row.forward / (2.0 * units), back, 1.0];
+                }
             }
             let layer = &counts.rows[*start];
             if columns {

@@ -96,21 +96,17 @@ impl Job {
     }
     // ANCHOR_END: step
 
-    /// Of a card's part of the batch: as many seconds as the operations take at the rate that the card attains, and no
-    /// fewer than it takes to start the kernels.
+    /// Of a card's part of the batch, kernel by kernel.
     pub fn of(work: &Workload, card: &Card, examples: f64, buckets: Buckets) -> Self {
-        let pass = |operations: f64, kernels: f64| {
-            card.seconds(operations * examples, kernels, work.precision.weight)
-        };
-        let layers = work.blocks.iter().map(|block| Layer {
-            forward: pass(block.forward, block.kernels),
-            backward: pass(block.backward, 2.0 * block.kernels),
-            bytes: block.parameters * work.precision.gradient,
+        let layers = work.blocks.iter().map(|block| {
+            let passes = block.passes(examples);
+            let [forward, backward] = passes.map(|pass| card.seconds(pass, work.precision.weight));
+            Layer { forward, backward, bytes: block.parameters * work.precision.gradient }
         });
         let layers = layers.collect();
         let bytes = 2.0 * work.precision.optimizer + 2.0 * work.precision.weight;
         let update = work.parameters() * bytes / card.bandwidth;
-        Self { layers, buckets, route: None, update: update.max(card.launch), jitter: 0.0 }
+        Self { layers, buckets, route: None, update: update + card.kernel.start, jitter: 0.0 }
     }
 
     /// What a message takes.

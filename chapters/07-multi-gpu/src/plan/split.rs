@@ -4,6 +4,7 @@ use super::{
     cards::Card,
     model::{Block, Workload},
 };
+use performance::gpu::cost::Work;
 use serde::Serialize;
 use std::{fmt, ops::Range};
 
@@ -164,6 +165,7 @@ impl Stage {
             sum.sums += block.sums;
             sum.messages += block.messages;
             sum.kernels += block.kernels;
+            sum.terms = std::array::from_fn(|i| sum.terms[i] + block.terms[i]);
             stage.most_parameters = stage.most_parameters.max(block.parameters + copy);
             if block.kept + block.kept_split > stage.most_kept.0 + stage.most_kept.1 {
                 stage.most_kept = (block.kept, block.kept_split);
@@ -234,11 +236,11 @@ pub(super) fn estimate(
         }
     };
     // ANCHOR_END: memory
-    let pass = |operations: f64, kernels: f64| card.seconds(operations * b / t, kernels, p.weight);
+    let seconds =
+        |pass: Work| card.seconds(Work { operations: pass.operations / t, ..pass }, p.weight);
     // ANCHOR: stage
     let times = |s: &Stage| {
-        let forward = pass(s.sum.forward, s.sum.kernels);
-        let backward = pass(s.sum.backward, 2.0 * s.sum.kernels);
+        let [forward, backward] = s.sum.passes(b).map(seconds);
         let again = if recompute { forward } else { 0.0 };
         // Nothing hides a sum here; libraries hide some backward ones.
         let message = s.sum.sums * b * p.activation / s.sum.messages.max(1.0);

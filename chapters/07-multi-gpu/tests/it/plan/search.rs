@@ -77,11 +77,11 @@ fn a_pipeline_has_its_bubble_and_tensor_parallel_its_sums() {
     let bubble = pipeline.bubble / (pipeline.bubble + pipeline.compute);
     assert!((bubble - 3.0 / 19.0).abs() < 1e-12);
     assert!(pipeline.tensor == 0.0 && pipeline.stages > 0.0 && pipeline.data == 0.0);
-    let tensor = cut(1, 1, 8, 16).terms;
+    let tensor = cut(1, 1, 8, 8).terms;
     assert!(tensor.bubble == 0.0 && tensor.tensor > 0.0 && tensor.data == 0.0);
     let data = cut(8, 1, 1, 8).terms;
     assert!(data.data > 0.0 && data.tensor == 0.0 && data.bubble == 0.0);
-    // Each split divides the same work.
+    // Each split divides the same work, and starts as many kernels in as many micro-batches.
     assert!((data.compute / tensor.compute - 1.0).abs() < 1e-9);
     let one_again = one(&question, Split { recompute: true, tensor: 8, ..Split::ONE }).unwrap();
     assert!(one_again.terms.recompute > 0.3 * one_again.terms.compute);
