@@ -52,9 +52,9 @@ impl Cost {
             }
         }
         let whole = [m[0][0], m[1][1], m[2][2]];
-        for i in 0..3 {
+        for (i, whole) in whole.into_iter().enumerate() {
             // Not above zero, or nothing but rounding.
-            if m[i][i].partial_cmp(&(1e-12 * whole[i])) != Some(Ordering::Greater) {
+            if m[i][i].partial_cmp(&(1e-12 * whole)) != Some(Ordering::Greater) {
                 return None;
             }
             m[i] = m[i].map(|x| x / m[i][i]);
