@@ -92,7 +92,8 @@ impl Timeline {
             let seconds = Samples::one(seconds(span));
             (Moment { phase, name, times: 1, seconds }, Cost::of(call, *flops, *bytes))
         };
-        let idle = Samples::one((self.seconds() * (1.0 - self.busy())).max(0.0));
+        let busy: f64 = self.spans.iter().map(seconds).sum();
+        let idle = Samples::one((self.seconds() - busy).max(0.0));
         let none = Moment { phase: Phase::Host, name: "nothing".into(), times: 1, seconds: idle };
         let events = self.spans.iter().map(event).chain([(none, Cost::default())]).collect();
         Profile::of(what, events, [Samples::one(self.seconds()), Samples(Vec::new())])

@@ -1,6 +1,6 @@
 use cpu_gpu::gpu::testing;
 use cpu_gpu::gpu::trace::{Label, Span, Traced, What};
-use lab::Samples;
+use lab::{Samples, Unit};
 use performance::{
     gpu::{
         run::{Run, launches},
@@ -39,7 +39,8 @@ fn launches_of_an_operation_are_summed_and_the_rest_is_idle() {
     // 18 operations in 3 seconds, and 9 bytes, where 10 and 6 a second are the most.
     let row = &table(&profile, 10.0, 6.0, 9).rows[2];
     assert_eq!(row[7], "60%");
-    assert!(table(&profile, f64::INFINITY, 6.0, 9).caption.ends_with("The roof: 6 B/s."));
+    let roof = format!("The roof: {}.", Unit::BytesPerSecond.format(6.0));
+    assert!(table(&profile, f64::INFINITY, 6.0, 9).caption.ends_with(&roof));
 }
 
 /// The table's sums are the calls', of the batch, the pass and the update.
