@@ -21,7 +21,7 @@ fn median(records: &Records, quantity: Quantity) -> Result<f64> {
 const DRAWN: [(&str, &str, &str); 4] = [
     ("horovod", "resnet101", "ResNet-101"),
     ("goyal", "resnet50", "ResNet-50"),
-    ("horovod", "vgg16", "VGG-16"),
+    ("horovod", "vgg16", "VGG16"),
     ("playbook", "transformer-1b", "transformer"),
 ];
 
