@@ -251,9 +251,10 @@ impl<B: Backend> Transformer<B> {
         let first = self.draw(settings, at, stream)?;
         let (tokens, rate, limit) = (batch * length, lr as f32, clip as f32);
         if tokens <= self.piece && !self.step.device.form().cached {
-            let rates = (rate, Some(limit)); // all in one program of a GPU
-            let entire = self.step.entire((first, tokens), self.numbers, rates);
-            let [losses, norm] = [1, 2].map(|number| self.step.fetch_of(entire, number));
+            let (step, rates) = (&mut self.step, (rate, Some(limit)));
+            // On a GPU all of it is one program.
+            let entire = step.entire((first, tokens), self.numbers, rates);
+            let [losses, norm] = [1, 2].map(|at| step.fetch_of(entire, at));
             return Ok((vec![losses], norm));
         }
         let fill = |step: &mut Step<B>, piece: Range<usize>| {

@@ -90,7 +90,7 @@ KERNEL THREADS_OF_BLOCK(32, 8) void clip(IN(squares), OUT(state), OUT(norm), uin
     // ANCHOR: clip
     float length = SQRT(sum), limit = state[LIMIT];
     norm[0] = length;
-    if (!(length < INFINITY)) state[CLIP] = -1.0f; // no number: nothing moves from now on
+    if (!(length < INFINITY)) state[CLIP] = -1.0f; // no number: nothing moves
     if (state[CLIP] >= 0.0f) state[CLIP] = length > limit ? limit / length : 1.0f;
     // ANCHOR_END: clip
 }
