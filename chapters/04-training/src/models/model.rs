@@ -79,7 +79,7 @@ impl<D: Device<f32>> TensorVisitor<f32, D> for Read<'_, D> {
     ) -> Result<Option<Tensor<S, f32, D>>, D::Err> {
         self.names.push((name, p.shape().concrete().into()));
         self.row.extend(match (&self.from, options.do_gradient_update) {
-            (Row::Gradients(grads) | Row::Both(grads), true) => grads.get(p).as_vec(),
+            (Row::Gradients(all) | Row::Both(all), true) => all.get(p).as_vec(),
             (Row::Gradients(_), false) => Vec::new(),
             (Row::Values | Row::Both(_), _) => p.as_vec(),
         });

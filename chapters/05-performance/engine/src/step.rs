@@ -322,12 +322,14 @@ impl<B: Backend> Step<B> {
         self.device.run(&self.passes[&pass]);
     }
 
-    /// What a step runs: its batch, its passes, the first of them first, and what follows them.
+    /// What a step runs: one program with all of it, or its batch, its passes, the first of them first, and what follows them.
     pub fn programs(&self) -> impl Iterator<Item = &B::Loaded> {
         let mut passes: Vec<_> = self.passes.iter().collect();
         passes.sort_by_key(|(pass, _)| (pass.adds, pass.rows));
         let passes = passes.into_iter().map(|(_, loaded)| loaded);
-        self.gathers.values().chain(passes).chain(&self.norm).chain([&self.update])
+        let parts = self.gathers.values().chain(passes).chain(&self.clip).chain([&self.update]);
+        let parts = parts.filter(|_| self.entire.is_empty());
+        self.entire.values().chain(parts)
     }
 
     fn output(&mut self, pass: Pass, number: usize) -> Vec<f32> {

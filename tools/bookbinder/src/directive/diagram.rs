@@ -84,7 +84,7 @@ fn cut_out(text: &str, open: &str, close: &str) -> Result<(String, String)> {
 }
 
 /// The five characters that XML writes as names.
-fn unescaped(text: &str) -> String {
+pub(crate) fn unescaped(text: &str) -> String {
     text.replace("&lt;", "<")
         .replace("&gt;", ">")
         .replace("&quot;", "\"")

@@ -1,6 +1,9 @@
 //! What a cell printed: whether it failed, and what of it is kept.
 
-use crate::notebook::{joined, lines};
+use crate::{
+    directive::diagram::unescaped,
+    notebook::{joined, lines},
+};
 use console::strip_ansi_codes;
 use serde_json::{Map, Value, json};
 use std::{
@@ -74,10 +77,20 @@ fn result(data: &Value, places: &Places) -> Option<Value> {
             shown.insert(kind.to_owned(), json!(lines(&places.hidden(&data[kind]))));
         }
     }
-    // `()`, the value of a loop, shows nothing.
-    let nothing = shown.len() == 1 && shown.get("text/plain") == Some(&json!(["()"]));
+    // `()`, the value of a loop, shows nothing. Behind a drawing it stands in the place of the drawing's words.
+    let unit = shown.get("text/plain") == Some(&json!(["()"]));
+    let nothing = unit && shown.len() == 1;
+    if let Some(words) = in_words(&joined(&data["text/html"])).filter(|_| unit) {
+        shown.insert("text/plain".to_owned(), json!(lines(&words)));
+    }
     let output = json!({"data": shown, "metadata": {}, "output_type": "display_data"});
     (!nothing).then_some(output)
+}
+
+/// The caption of a drawing, and the text for who does not see it.
+fn in_words(html: &str) -> Option<String> {
+    let between = |start, end| Some(unescaped(html.split_once(start)?.1.split_once(end)?.0));
+    Some(between("<figcaption>", "</figcaption>")? + "\n" + &between("aria-label=\"", "\"")?)
 }
 
 /// The folders of this machine that a notebook must not name, each with what stands for it.
@@ -110,6 +123,16 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_value_of_a_block_is_no_words_for_a_drawing() {
+        let places = Places::named(None, Path::new("/"), None);
+        let html = r#"<figure><svg aria-label="Bars. 1 &lt; 2."></svg><figcaption>Two &amp; one.</figcaption>"#;
+        let data = json!({"text/html": html, "text/plain": "()"});
+        let words = &result(&data, &places).unwrap()["data"]["text/plain"];
+        assert_eq!(*words, json!(["Two & one.\n", "Bars. 1 < 2."]));
+        assert_eq!(result(&json!({"text/plain": "()"}), &places), None);
+    }
 
     #[test]
     fn folders_of_this_machine_are_hidden() {

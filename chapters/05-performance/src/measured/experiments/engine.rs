@@ -32,6 +32,7 @@ lab::keys! {
     pub GAIN: measured "performance.ladder.gain", Ratio, ["model", "batch", "rung"];
     /// The gain of the whole ladder.
     pub TOTAL: measured "performance.ladder.total", Ratio, ["model", "batch"];
+    BOUND: calculated "performance.ladder.bound", Seconds, ["model", "batch", "limit"];
     FAULTS: measured "performance.ladder.faults", Number, ["model", "batch", "rung"];
 }
 
@@ -40,7 +41,7 @@ pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
         full products::RATE.name => &[products::RATE], products::measure,
             "the products of a training step: dfdx's gemm, the newer gemm and chapter 1's";
-        quick RATE.name => &[RATE, STEP, SAVED, GAIN, TOTAL, FAULTS], rungs,
+        quick RATE.name => &[RATE, STEP, SAVED, GAIN, TOTAL, BOUND, FAULTS], rungs,
             "what each saving of the engine is worth, from stock dfdx to all of them";
         full THREADS.name => &[THREADS], threads,
             "for which batches more threads pay";
@@ -63,19 +64,15 @@ pub fn parameters(sizes: &[usize]) -> usize {
     sizes.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum()
 }
 
-/// Images a second at most: by the operations of a step's products or by its bytes, whichever takes longer. They are those of
-/// the images (from memory) and of Adam's update (four floats read and three written for each parameter, from the cache that
-/// they fit into).
-fn bound(sizes: &[usize], batch: usize) -> Limit {
-    let threads = parallel::available();
+/// The least time of a step: by the operations of its products, and by the bytes of the images (from memory) and of
+/// Adam's update (four floats read and three written for each parameter, from the cache that they fit into).
+fn bounds(sizes: &[usize], batch: usize, threads: usize) -> [(&'static str, f64); 2] {
     let work = operations(sizes) * batch as f64 / peak::fma_f32(threads).value;
     let images = (4 * sizes[0] * batch) as f64 / peak::bandwidth(Traffic::Read, threads).value;
     let kept = 16 * parameters(sizes);
     let cache = roofline::read_bandwidth(Plan::QUICK, kept).quantile(1.0) * threads as f64;
-    let moved = images + (28 * parameters(sizes)) as f64 / cache;
-    let what = if work > moved { "operations" } else { "bytes" };
-    let name = format!("bound by the step's {what}");
-    Limit { name, value: batch as f64 / work.max(moved) }
+    let update = (28 * parameters(sizes)) as f64 / cache;
+    [("operations", work), ("bytes", images + update)]
 }
 
 /// All rungs, taking turns.
@@ -87,7 +84,7 @@ fn rungs(r: &mut Recorder) -> lab::Result<()> {
             rungs_of(r, batch, &data)?;
             continue;
         }
-        for key in [RATE, STEP, SAVED, GAIN, FAULTS, TOTAL] {
+        for key in [RATE, STEP, SAVED, GAIN, FAULTS, TOTAL, BOUND] {
             let why = "the quick budget leaves larger batches out";
             r.skip_at(key.at(&[("model", &NAME), ("batch", &batch)]), why);
         }
@@ -101,7 +98,7 @@ fn rungs_of(r: &mut Recorder, batch: usize, data: &Examples) -> lab::Result<()> 
     let images = data.len().min(if full { 12_800 } else { 2_560 });
     let steps = images.div_ceil(batch) as f64;
     let list: ParamList = &[("model", &NAME), ("batch", &batch)];
-    let limit = bound(&SIZES, batch);
+    let limit = bound(r, list, &SIZES, batch);
     r.note_at(RATE.at(list));
     let settings = Settings { sizes: SIZES.to_vec(), batch, ..Settings::default() };
     let rungs = ladder();
@@ -141,6 +138,19 @@ fn rungs_of(r: &mut Recorder, batch: usize, data: &Examples) -> lab::Result<()> 
         r.record(TOTAL.at(list), results.ratio(first.key, last.key)?);
     }
     Ok(())
+}
+
+/// Images a second at most: by the operations of a step or by its bytes, whichever takes longer.
+fn bound(r: &mut Recorder, list: ParamList, sizes: &[usize], batch: usize) -> Limit {
+    let mut limit = Limit { name: String::new(), value: f64::INFINITY };
+    for (what, seconds) in bounds(sizes, batch, parallel::available()) {
+        r.one(BOUND.at(list).with("limit", what), seconds);
+        let rate = batch as f64 / seconds;
+        if rate < limit.value {
+            limit = Limit { name: format!("bound by the step's {what}"), value: rate };
+        }
+    }
+    limit
 }
 
 /// The engine with one thread, and with all of them where they pay.

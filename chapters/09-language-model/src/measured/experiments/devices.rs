@@ -26,6 +26,7 @@ use multi_gpu::{
         why,
     },
 };
+use performance::gpu::cost::Cost;
 use std::time::Instant;
 
 lab::keys! {
@@ -242,7 +243,7 @@ impl Planner {
             flops_f32: own * flops,
             bandwidth: own * self.read,
             attained: 1.0,
-            launch: 0.0,
+            kernel: Cost { start: 0.0, operation: 0.0, term: 0.0 }, // calls of functions
             network: Network { island: 8, ..Network::flat(self.link) },
         };
         Ok(Question { work, card, cards: ranks, batch: BATCH })
