@@ -1,10 +1,30 @@
 //! The gradient of the queries of causal attention, over tiles and without atomics.
+//!
+//! Every tensor has a slice for each head of each sequence, `[heads, length, D]` (FlashAttention: Dao and others, arXiv
+//! 2205.14135, algorithm 4; arXiv 2307.08691). The scores are never stored: the logarithm of each row's sum, which the forward
+//! pass keeps, is enough to compute them again.
+//!
+//! A loop over `0..num_tiles` proves its own index. One that ended at the diagonal would not: two checks stayed in the kernel,
+//! and the stack for their message. So the tiles beyond the diagonal are met, and passed over.
 
 /// The kernel's module.
 #[cutile::module]
 pub mod attention_dq {
     use cutile::core::*;
-    use tile::attention::attention::{along, down};
+
+    /// Numbers from `start` on down the rows of a tile, the same in each column.
+    fn down<const R: i32, const C: i32>(start: i32) -> Tile<i32, { [R, C] }> {
+        let steps: Tile<i32, { [R] }> = iota(shape![R]);
+        let numbers: Tile<i32, { [R] }> = steps + broadcast_scalar(start, shape![R]);
+        numbers.reshape(shape![R, 1]).broadcast(shape![R, C])
+    }
+
+    /// Numbers from `start` on along the columns of a tile, the same in each row.
+    fn along<const R: i32, const C: i32>(start: i32) -> Tile<i32, { [R, C] }> {
+        let steps: Tile<i32, { [C] }> = iota(shape![C]);
+        let numbers: Tile<i32, { [C] }> = steps + broadcast_scalar(start, shape![C]);
+        numbers.reshape(shape![1, C]).broadcast(shape![R, C])
+    }
 
     /// dQ: a program owns one tile of queries, and goes through the keys.
     #[cutile::entry(deny_in_kernel_checks = true)]

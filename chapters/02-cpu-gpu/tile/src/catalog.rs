@@ -10,8 +10,6 @@ pub enum Element {
     F32,
     /// The upper half of an f32.
     Bf16,
-    /// Labels.
-    I32,
 }
 
 /// A tensor that a kernel takes.
@@ -44,7 +42,7 @@ pub struct Kernel {
 
 /// What is compiled and counted when nothing else is asked for: kernels with
 /// their generic arguments. `TILE` is what [`tile_for`] says.
-const TABLE: [(&str, &str); 18] = [
+const TABLE: [(&str, &str); 11] = [
     ("product", "f32 TILE"),
     ("product_nt", "f32 TILE"),
     ("product_tn", "f32 TILE"),
@@ -55,13 +53,6 @@ const TABLE: [(&str, &str); 18] = [
     ("product_tt", "bf16 TILE"),
     ("linear", "TILE 0"),
     ("linear", "TILE 1"),
-    ("cross_entropy", "4 1024 50304"),
-    ("rms_norm", "4 1024"),
-    ("rms_norm_backward", "4 1024"),
-    ("column_sums", "32 64"),
-    ("attention", "128 64 64"),
-    ("attention_dots", "64 64"),
-    ("attention_dkdv", "64 64 64"),
     ("attention_dq", "64 64 64"),
 ];
 
@@ -78,8 +69,8 @@ pub fn tile_for(target: &str, element: &str) -> [usize; 3] {
 }
 
 impl Kernel {
-    /// A kernel by its name, its generic arguments, and sizes: m, n, k of a product or a layer; rows and columns;
-    /// heads and length of attention. What a kernel does not need is ignored.
+    /// A kernel by its name, its generic arguments, and sizes: m, n, k of a product or a layer; heads and
+    /// length of attention. What a kernel does not need is ignored.
     ///
     /// # Errors
     /// If there is none of that name, or an argument is no number where one belongs.
@@ -129,78 +120,15 @@ impl Kernel {
                 ];
                 ("epilogue", "linear", 4, outputs.into_iter().chain(inputs).collect())
             }
-            "cross_entropy" => {
-                let (height, _, columns) = (number(0)?, number(1)?, number(2)?);
-                let arguments = vec![
-                    output("loss", &[m], Element::F32, &[height]),
-                    output("gradient", &[m, columns], Element::Bf16, &[height, columns]),
-                    input("logits", &[m, columns], Element::Bf16),
-                    input("labels", &[m], Element::I32),
-                ];
-                ("rows", "cross_entropy", 3, arguments)
-            }
-            "rms_norm" => {
-                let tile = [number(0)?, number(1)?];
-                let arguments = vec![
-                    output("y", &[m, n], Element::Bf16, &tile),
-                    output("factor", &[m], Element::F32, &tile[..1]),
-                    input("x", &[m, n], Element::Bf16),
-                    input("gain", &[n], Element::F32),
-                ];
-                ("rows", "rms_norm", 2, arguments)
-            }
-            "rms_norm_backward" => {
-                let tile = [number(0)?, number(1)?];
-                let arguments = vec![
-                    output("dx", &[m, n], Element::Bf16, &tile),
-                    output("dgain_part", &[m.div_ceil(tile[0]), n], Element::F32, &[1, tile[1]]),
-                    input("x", &[m, n], Element::Bf16),
-                    input("gain", &[n], Element::F32),
-                    input("factor", &[m], Element::F32),
-                    input("dy", &[m, n], Element::Bf16),
-                ];
-                ("rows", "rms_norm_backward", 2, arguments)
-            }
-            "column_sums" => {
-                let (_, width) = (number(0)?, number(1)?);
-                let arguments = vec![
-                    output("sums", &[n], Element::F32, &[width]),
-                    input("x", &[m, n], Element::F32),
-                ];
-                ("rows", "column_sums", 2, arguments)
-            }
-            "attention" => {
+            "attention_dq" => {
                 let (height, _, d) = (number(0)?, number(1)?, number(2)?);
-                let mut arguments = vec![
-                    output("out", &[m, n, d], Element::Bf16, &[1, height, d]),
-                    output("log_sums", &[m, n], Element::F32, &[1, height]),
-                ];
-                arguments
-                    .extend(["q", "k", "v"].map(|name| input(name, &[m, n, d], Element::Bf16)));
-                ("attention", "attention", 3, arguments)
-            }
-            "attention_dots" => {
-                let (height, d) = (number(0)?, number(1)?);
-                let mut arguments = vec![output("dots", &[m, n], Element::F32, &[1, height])];
-                arguments
-                    .extend(["out", "dout"].map(|name| input(name, &[m, n, d], Element::Bf16)));
-                ("attention", "attention_dots", 2, arguments)
-            }
-            "attention_dkdv" | "attention_dq" => {
-                let (height, width, d) = (number(0)?, number(1)?, number(2)?);
-                let gradient = |name, rows| output(name, &[m, n, d], Element::Bf16, &[1, rows, d]);
-                let (module, name, mut arguments) = if name == "attention_dq" {
-                    ("attention_dq", "attention_dq", vec![gradient("dq", height)])
-                } else {
-                    let gradients = vec![gradient("dk", width), gradient("dv", width)];
-                    ("attention", "attention_dkdv", gradients)
-                };
+                let mut arguments = vec![output("dq", &[m, n, d], Element::Bf16, &[1, height, d])];
                 arguments.extend(
                     ["q", "k", "v", "dout"].map(|name| input(name, &[m, n, d], Element::Bf16)),
                 );
                 arguments
                     .extend(["log_sums", "dots"].map(|name| input(name, &[m, n], Element::F32)));
-                (module, name, 3, arguments)
+                ("attention_dq", "attention_dq", 3, arguments)
             }
             _ => {
                 let mut names: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
@@ -227,7 +155,7 @@ impl Kernel {
             let tile = tile_for(target, element).map(|size| size.to_string()).join(" ");
             let generics = generics.replace("TILE", &tile);
             let generics: Vec<&str> = generics.split(' ').collect();
-            let sizes = if name.starts_with("attention") { [4, size, 0] } else { [size; 3] };
+            let sizes = if *name == "attention_dq" { [4, size, 0] } else { [size; 3] };
             Self::new(name, &generics, sizes).expect("the table names kernels")
         })
     }

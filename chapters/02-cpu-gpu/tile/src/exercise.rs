@@ -101,7 +101,7 @@ pub const EXERCISES: [Exercise; 3] = [
         kernel: "attention_dq",
         check: |checker| {
             let mut sizes = [[1, 150], [1, 1], [2, 65]].into_iter();
-            sizes.try_for_each(|sizes| checker.attention(sizes))
+            sizes.try_for_each(|sizes| checker.attention_dq(sizes))
         },
         mistakes: of_dq,
     },
@@ -272,9 +272,6 @@ pub fn judge(name: &str, text: &str) -> Result<Kernel> {
     let own = |kernel: &Kernel| Kernel { text: Some(text.to_owned()), ..kernel.clone() };
     let last = RefCell::new(None);
     let launch: &Launch<'_> = &|kernel, inputs, scalar| {
-        if kernel.name != exercise.kernel {
-            return interpreter::launch(kernel, TARGET, inputs, scalar);
-        }
         last.take();
         let kernel = own(kernel);
         let outputs = interpreter::launch(&kernel, TARGET, inputs, scalar)?;

@@ -62,8 +62,8 @@ fn lines<'t>(text: &mut impl Iterator<Item = &'t str>) -> (Vec<Line>, &'t str) {
         if line.starts_with('}') {
             return (found, line);
         }
-        if line.is_empty() || line.starts_with('^') {
-            continue; // the two numbers of a reduction have no other name
+        if line.is_empty() {
+            continue;
         }
         let (results, rest) = match line.split_once(" = ") {
             Some((results, rest)) if line.starts_with('%') => (names(results), rest),
@@ -299,20 +299,6 @@ impl Program<'_> {
                 whole(places(&shape).map(from).collect())
             }
             "iota" => whole((0..shape[0]).map(|at| at as f64).collect()),
-            "reduce" => {
-                let tile = self.tile(operands[0])?;
-                let dim =
-                    between(before, "dim=", " ").parse().map_err(|_| "along what?".to_owned())?;
-                let largest = line.bodies[0][0].name == "maxf";
-                let mut data =
-                    vec![if largest { f64::NEG_INFINITY } else { 0.0 }; shape.iter().product()];
-                for (mut place, value) in places(&tile.shape).zip(&tile.data) {
-                    let _: usize = place.remove(dim);
-                    let sum = &mut data[offset(&place, &shape)];
-                    *sum = if largest { sum.max(*value) } else { rounded(*sum + value, element) };
-                }
-                whole(data)
-            }
             "mmaf" => {
                 let [a, b, c] = [0, 1, 2].map(|at| self.tile(operands[at]));
                 let (a, b, c) = (a?, b?, c?);
@@ -353,11 +339,10 @@ impl Program<'_> {
             "select" => each(&|x| if x[0] != 0.0 { x[1] } else { x[2] }),
             "cmpi" => {
                 let compared = |x: &[f64]| match before.split(' ').next() {
-                    Some("equal") => x[0] == x[1],
                     Some("less_than") => x[0] < x[1],
                     _ => x[0] >= x[1],
                 };
-                let known = ["equal ", "less_than ", "greater_than_or_equal "];
+                let known = ["less_than ", "greater_than_or_equal "];
                 if !known.iter().any(|word| before.starts_with(word)) {
                     return Err("an unknown comparison".to_owned());
                 }
@@ -365,9 +350,7 @@ impl Program<'_> {
             }
             "ftof" | "itof" => each(&|x| x[0]),
             "exp" => each(&|x| x[0].exp()),
-            "log" => each(&|x| x[0].ln()),
             "tanh" => each(&|x| x[0].tanh()),
-            "rsqrt" => each(&|x| 1.0 / x[0].sqrt()),
             "addf" | "addi" => each(&|x| x[0] + x[1]),
             "subf" | "subi" => each(&|x| x[0] - x[1]),
             "mulf" | "muli" => each(&|x| x[0] * x[1]),

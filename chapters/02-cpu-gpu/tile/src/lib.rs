@@ -1,15 +1,14 @@
 //! Kernels written in Rust, over whole tiles: what remains of a kernel when it says only what a tile does, and what the
 //! compiler then promises.
 //!
-//! [`products`], [`rows`] and [`attention`] are the kernels of a training step. [`catalog`] knows their tensors, [`library`]
-//! compiles and launches them, [`code`] reads the machine code, [`interpreter`] runs them without a card. [`reference`]
-//! computes the same in `f64`, [`check`] compares, and [`turns`] times on a machine with a card, which may lack the compiler
-//! ([`kept`]). Three kernels are solutions of exercises, and stand with them; [`exercise`] judges a reader's.
+//! [`products`] are kernels, and three more are solutions of exercises, and stand with them; [`exercise`] judges a reader's.
+//! [`catalog`] knows their tensors, [`library`] compiles and launches them, [`code`] reads the machine code, [`interpreter`]
+//! runs them without a card. [`reference`] computes the same in `f64`, [`check`] compares, and [`turns`] times on a machine
+//! with a card, which may lack the compiler ([`kept`]).
 
 // A reader's kernel is a crate of its own, and names the functions of this one as they do here.
 extern crate self as tile;
 
-pub mod attention;
 pub mod catalog;
 pub mod check;
 pub mod code;
@@ -19,7 +18,6 @@ pub mod kept;
 pub mod library;
 pub mod products;
 pub mod reference;
-pub mod rows;
 pub mod turns;
 
 #[path = "../../exercises/attention-dq/solution.rs"]

@@ -2,13 +2,11 @@
 //! (The kernels use its other half, `cutile::core`, and the programs in `wrong` what a page shows of it.)
 
 use crate::{
-    attention::attention as attention_kernels,
     attention_dq::attention_dq,
     catalog::{Element, Kernel},
     epilogue::epilogue,
     product_tn::product_tn,
     products::products,
-    rows::rows,
 };
 use cutile::{
     compile_api::KernelCompiler,
@@ -177,8 +175,6 @@ fn front(
         "products" => products::__module_ast_self,
         "product_tn" => product_tn::__module_ast_self,
         "epilogue" => epilogue::__module_ast_self,
-        "rows" => rows::__module_ast_self,
-        "attention" => attention_kernels::__module_ast_self,
         _ => attention_dq::__module_ast_self,
     };
     let module = move || read.clone().unwrap_or_else(module);
@@ -373,100 +369,6 @@ pub fn launch(
                 ),
             )?;
             Ok(vec![wide(&y)?, wide(&before)?])
-        }
-        "cross_entropy" => {
-            let (mut loss, mut gradient) = (long_out(0)?, short_out(1)?);
-            let labels = inputs[1].iter().map(|label| *label as i32).collect();
-            to.go(
-                kernel,
-                rows::cross_entropy(
-                    split::<1, _>(&mut loss, kernel, 0),
-                    split::<2, _>(&mut gradient, kernel, 1),
-                    &short(0)?,
-                    &card.put::<i32>(labels, shape(1))?,
-                    scalar,
-                ),
-            )?;
-            Ok(vec![card.get(&loss)?, wide(&gradient)?])
-        }
-        "rms_norm" => {
-            let (mut y, mut factor) = (short_out(0)?, long_out(1)?);
-            to.go(
-                kernel,
-                rows::rms_norm(
-                    split::<2, _>(&mut y, kernel, 0),
-                    split::<1, _>(&mut factor, kernel, 1),
-                    &short(0)?,
-                    &long(1)?,
-                    scalar,
-                ),
-            )?;
-            Ok(vec![wide(&y)?, card.get(&factor)?])
-        }
-        "rms_norm_backward" => {
-            let (mut dx, mut parts) = (short_out(0)?, long_out(1)?);
-            to.go(
-                kernel,
-                rows::rms_norm_backward(
-                    split::<2, _>(&mut dx, kernel, 0),
-                    split::<2, _>(&mut parts, kernel, 1),
-                    &short(0)?,
-                    &long(1)?,
-                    &long(2)?,
-                    &short(3)?,
-                ),
-            )?;
-            Ok(vec![wide(&dx)?, card.get(&parts)?])
-        }
-        "column_sums" => {
-            let mut sums = long_out(0)?;
-            to.go(kernel, rows::column_sums(split::<1, _>(&mut sums, kernel, 0), &long(0)?))?;
-            Ok(vec![card.get(&sums)?])
-        }
-        "attention" => {
-            let (mut out, mut log_sums) = (short_out(0)?, long_out(1)?);
-            to.go(
-                kernel,
-                attention_kernels::attention(
-                    split::<3, _>(&mut out, kernel, 0),
-                    split::<2, _>(&mut log_sums, kernel, 1),
-                    &short(0)?,
-                    &short(1)?,
-                    &short(2)?,
-                    scalar,
-                ),
-            )?;
-            Ok(vec![wide(&out)?, card.get(&log_sums)?])
-        }
-        "attention_dots" => {
-            let mut dots = long_out(0)?;
-            to.go(
-                kernel,
-                attention_kernels::attention_dots(
-                    split::<2, _>(&mut dots, kernel, 0),
-                    &short(0)?,
-                    &short(1)?,
-                ),
-            )?;
-            Ok(vec![card.get(&dots)?])
-        }
-        "attention_dkdv" => {
-            let (mut dk, mut dv) = (short_out(0)?, short_out(1)?);
-            to.go(
-                kernel,
-                attention_kernels::attention_dkdv(
-                    split::<3, _>(&mut dk, kernel, 0),
-                    split::<3, _>(&mut dv, kernel, 1),
-                    &short(0)?,
-                    &short(1)?,
-                    &short(2)?,
-                    &short(3)?,
-                    &long(4)?,
-                    &long(5)?,
-                    scalar,
-                ),
-            )?;
-            Ok(vec![wide(&dk)?, wide(&dv)?])
         }
         "attention_dq" => {
             let mut dq = short_out(0)?;

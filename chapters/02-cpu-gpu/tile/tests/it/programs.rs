@@ -60,10 +60,10 @@ fn a_kernel_that_is_not_there_is_named() {
     for (words, says) in [
         (
             &["hints", "sm_90", "products", "bf16"][..],
-            "there is no kernel `products`, only attention,",
+            "there is no kernel `products`, only attention_dq, linear,",
         ),
         (&["hints", "sm_90", "product", "f16", "1", "1", "1"], "begins with a type, f32 or bf16"),
-        (&["hints", "sm_90", "rms_norm", "4"], "has more arguments"),
+        (&["hints", "sm_90", "linear", "64"], "has more arguments"),
         (&["turns", "product", "bf16", "many"], "`many` is no size"),
         (&["turns", "product"], "Usage:"),
         (&["code", "products"], "there is no kernel `products`"),
@@ -79,7 +79,7 @@ fn a_kernel_that_is_not_there_is_named() {
 #[test]
 fn without_a_toolkit_it_says_how_to_get_one() {
     let mut hints = Command::new(env!("CARGO_BIN_EXE_tile"));
-    hints.args(["hints", "sm_90", "column_sums", "32", "64"]);
+    hints.args(["hints", "sm_90", "attention_dq", "64", "64", "64"]);
     let (output, said) = output(hints.env_clear().env("CUDA_TOOLKIT_PATH", "/nowhere"));
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("tools/cuda/toolkit.sh"), "{said}");
@@ -96,10 +96,10 @@ fn kept_kernels_need_no_compiler() {
         (output.stdout, said)
     };
     let toolkit = env::var_os("CUDA_TOOLKIT_PATH").expect("it names the toolkit");
-    let compiled = code("column_sums", &Path::new(&toolkit).join("bin/tileiras"));
+    let compiled = code("attention_dq", &Path::new(&toolkit).join("bin/tileiras"));
     stand_in(&folder).unwrap();
-    assert_eq!(code("column_sums", &folder.join("tileiras")), compiled);
-    let (_, said) = code("attention_dots", &folder.join("tileiras"));
+    assert_eq!(code("attention_dq", &folder.join("tileiras")), compiled);
+    let (_, said) = code("linear", &folder.join("tileiras"));
     let _ = fs::remove_dir_all(&folder);
     assert_eq!(compiled.1, "");
     assert!(said.contains("was not compiled before"), "{said}");
