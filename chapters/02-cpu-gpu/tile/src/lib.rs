@@ -6,9 +6,6 @@
 //! runs them without a card. [`reference`] computes the same in `f64`, [`check`] compares, and [`turns`] times on a machine
 //! with a card, which may lack the compiler ([`kept`]).
 
-// A reader's kernel is a crate of its own, and names the functions of this one as they do here.
-extern crate self as tile;
-
 pub mod catalog;
 pub mod check;
 pub mod code;
