@@ -285,8 +285,11 @@ mod tests {
             .fold([0.0; 2], |[f, b], row| [f + row.cost.flops(), b + row.cost.bytes]);
         assert_eq!(cost, sum);
         // Four layers are a row, and so are their pieces.
-        let row = profile.rows.iter().find(|row| row.name == "qkv product").unwrap();
-        assert_eq!(row.times, 4 * 2);
+        let of = |phase| {
+            let mut rows = profile.rows.iter().filter(|row| row.name == "qkv product");
+            rows.find(|row| row.phase.name() == phase).unwrap().times
+        };
+        assert_eq!((of("forward"), of("backward")), (4 * 2, 2 * 4 * 2));
         let seconds: f64 = profile.rows.iter().map(|row| row.seconds.median()).sum();
         assert!(seconds > 0.0 && profile.rows.iter().all(|row| row.seconds.0.len() == 2));
     }

@@ -1,8 +1,18 @@
 //! A device that runs kernels: the one trait that hides whether it is OpenCL or CUDA, and what a launch is made of.
 
-use super::trace::Label;
 use crate::{Error, Result};
 use std::any::Any;
+
+/// Whose work a launch is, and what it costs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Label {
+    /// The operation, and the call of it that takes this launch, perhaps among others.
+    pub of: [String; 2],
+    /// Floating-point operations.
+    pub flops: f64,
+    /// Bytes that are read or written at least.
+    pub bytes: f64,
+}
 
 /// The interface through which a device is driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 //! looks at the host's clock the time of the call. A mark takes some of the device's time itself; NVIDIA's own profilers read what
 //! the GPU writes down of each kernel (CUPTI), without marks between them.
 
+pub use super::device::Label;
 use super::device::{About, Arg, Buffer, Fetching, Gpu, Kernel, Launch, Mark};
 use crate::Result;
 use std::{any::Any, cell::RefCell, time::Instant};
@@ -15,17 +16,6 @@ pub enum What {
     Kernel,
     /// A copy between its memory and the host's, or within its own.
     Copy,
-}
-
-/// Whose work a launch is, and what it costs.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Label {
-    /// The operation, and the call of it that takes this launch, perhaps among others.
-    pub of: [String; 2],
-    /// Floating-point operations.
-    pub flops: f64,
-    /// Bytes that are read or written at least.
-    pub bytes: f64,
 }
 
 /// One thing that a device was given, and did.

@@ -112,7 +112,6 @@ pub(crate) fn squares(cx: &mut Recorder, words: usize) -> Tensor {
 
 /// What an update multiplies a gradient with, from sums of its squares: it is written where the update finds it. The gradient's
 /// length.
-// ANCHOR: clip
 pub(crate) fn clip(cx: &mut Recorder, squares: Tensor) -> Tensor {
     let (state, norm) = (state::tensor(), cx.tensor(1, 1));
     cx.of("norm", |cx| {
@@ -132,7 +131,6 @@ pub(crate) fn clip(cx: &mut Recorder, squares: Tensor) -> Tensor {
     });
     norm
 }
-// ANCHOR_END: clip
 
 /// The update of some parameters, from their two means and their gradient, which are as long. `start` is where they begin in
 /// the buffer of all, of which a rank may keep a part.

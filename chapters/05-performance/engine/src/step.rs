@@ -204,7 +204,6 @@ impl<B: Backend> Step<B> {
     /// A step on a batch that is one piece, from the `first` of the order on: it is gathered, computed and learned from, at this
     /// rate, by a gradient no longer than the limit, if there is one. All of it is one program, which knows before it starts what
     /// changes from step to step.
-    // ANCHOR: entire
     pub fn entire(
         &mut self,
         (first, rows): (usize, usize),
@@ -232,7 +231,6 @@ impl<B: Backend> Step<B> {
         self.skip(1);
         entire
     }
-    // ANCHOR_END: entire
 
     /// An output of such a step, which comes later: the scores, what [`Step::sums`] adds up, the gradient's length.
     pub fn fetch_of(&mut self, entire: Entire, number: usize) -> B::Fetching {
