@@ -228,7 +228,7 @@ impl CausalAttention {
         let (shape, rotary) = (self.shape, self.rotary.clone());
         let Shape { tokens, heads, size } = shape;
         let (units, words) = (x.rows / tokens, rotary.words());
-        let flops = 2 * units * heads * (tokens + 1) * shape.values() + 2 * x.words();
+        let (products, turns) = (2 * units * heads * (tokens + 1) * shape.values(), 2 * x.words());
         let (y, log) = (cx.tensor(x.rows, shape.width()), cx.tensor(units * heads, tokens));
         let launch = move |entry| {
             let grid = [units * heads, tokens.div_ceil(OWNED)];
@@ -239,7 +239,7 @@ impl CausalAttention {
         cx.rows("attend", units, [x.by_rows()], writes, move |_, [qkv], [y, log]| {
             forward(y, log, qkv, (&rotary, shape));
         })
-        .costs(flops)
+        .costs(products + turns)
         .launches(launch("attention"));
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let (dx, along) = (cx.like(x), cx.like(log));
@@ -249,7 +249,7 @@ impl CausalAttention {
                 dx.copy_from_slice(qkv);
                 backward(dx, (dy, y, log), (&back, shape));
             })
-            .costs(5 * flops / 2)
+            .costs(5 * products / 2 + turns)
             .launches(launch("attention_dq"))
             .launches(launch("attention_dkv").of(&[0, 1, 3, 5, 4]));
             Some(dx)
