@@ -283,7 +283,7 @@ mod tests {
             .rows
             .iter()
             .fold([0.0; 2], |[f, b], row| [f + row.cost.flops(), b + row.cost.bytes]);
-        assert_eq!(cost, sum);
+        assert_eq!(cost.map(f64::to_bits), sum.map(f64::to_bits));
         // Four layers are a row, and so are their pieces.
         let of = |phase| {
             let mut rows = profile.rows.iter().filter(|row| row.name == "qkv product");

@@ -36,12 +36,11 @@ impl Library {
     /// which is a number like [`driver_version`]'s.
     pub fn find(self, driver: Option<u32>) -> Option<String> {
         let mut unfit = None;
-        let files: Vec<PathBuf> = match self {
-            Self::Driver => DRIVER.map(PathBuf::from).into(),
-            _ => {
-                let all = toolkit::candidates(self.names().1, &toolkit::roots());
-                all.into_iter().map(|(file, _)| file).collect()
-            }
+        let files: Vec<PathBuf> = if self == Self::Driver {
+            DRIVER.map(PathBuf::from).into()
+        } else {
+            let all = toolkit::candidates(self.names().1, &toolkit::roots());
+            all.into_iter().map(|(file, _)| file).collect()
         };
         for library in open(files) {
             // It stays: the driver, once started, has threads that run its code.

@@ -113,7 +113,7 @@ impl<'s> Report<'s> {
     /// The next step after `step` ones whose model somebody looks at, or which is waited for by a checkpoint or a plan.
     pub(crate) fn next_look(&self, settings: &Settings, step: u64) -> u64 {
         let waits = self.late || self.planned.is_some();
-        (step + 1..).find(|step| waits || due(settings, *step)).unwrap_or(step)
+        (step + 1..settings.steps).find(|at| waits || due(settings, *at)).unwrap_or(settings.steps)
     }
 
     /// Seconds of the run so far.

@@ -141,7 +141,7 @@ fn infinite<B: Backend>(device: B) {
     step.from_file(Place::Params, &file);
     step.fill(2, &[0.5; 2 * 784], &[0, 1]);
     step.gradient(2, Numbers::F32);
-    assert_eq!(step.metrics(2, Numbers::F32)[0], f32::INFINITY);
+    assert!(step.metrics(2, Numbers::F32)[0].is_infinite());
     step.clip(1.0);
     step.update(1e-3);
     assert!(step.to_file(Place::Params) == file);

@@ -59,7 +59,7 @@ fn a_step_on_a_device_costs_what_its_calls_do() {
             .fold([0.0; 2], |[f, b], row| [f + row.cost.flops(), b + row.cost.bytes]);
         let calls = run.step.programs().flat_map(|one| &one.calls);
         let wanted = calls.fold([0.0; 2], |[f, b], call| [f + call.flops, b + call.bytes() as f64]);
-        assert_eq!(found, wanted, "{model}");
+        assert_eq!(found.map(f64::to_bits), wanted.map(f64::to_bits), "{model}");
         let times: usize = profile.rows.iter().map(|row| row.times).sum();
         assert_eq!(times, line.spans.len() + 1, "{model}");
     }
