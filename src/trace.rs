@@ -198,6 +198,7 @@ impl Trace {
 mod tests {
     use super::*;
     use cpu_gpu::gpu::testing;
+    use performance::profile::cost::Cost;
     use std::collections::BTreeMap;
 
     fn trace(words: &[&str]) -> Trace {
@@ -278,12 +279,10 @@ mod tests {
         trainer.step(&case.stream).unwrap();
         // Five sequences of 128 tokens are a piece of 512, and one of 128.
         let all = trainer.transformer.step.programs().flat_map(|one| &one.calls);
-        let sum = all.fold([0.0; 2], |[f, b], call| [f + call.flops, b + call.bytes() as f64]);
-        let cost = profile
-            .rows
-            .iter()
-            .fold([0.0; 2], |[f, b], row| [f + row.cost.flops(), b + row.cost.bytes]);
-        assert_eq!(cost.map(f64::to_bits), sum.map(f64::to_bits));
+        let costs = all.map(|call| Cost::of(call.name, call.flops, call.bytes() as f64));
+        let sum = costs.fold(Cost::default(), |sum, cost| sum.plus(&cost));
+        let cost = profile.rows.iter().fold(Cost::default(), |sum, row| sum.plus(&row.cost));
+        assert_eq!(cost, sum);
         // Four layers are a row, and so are their pieces.
         let of = |phase| {
             let mut rows = profile.rows.iter().filter(|row| row.name == "qkv product");

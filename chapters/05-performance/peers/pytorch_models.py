@@ -29,10 +29,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-# The reader of the files is chapter 3's.
+# The reader of the files and the compiler of a model are chapter 3's.
 chapters = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.append(os.path.join(chapters, "03-backprop", "peers"))
 from mnist import load  # noqa: E402
+from pytorch import compiled  # noqa: E402
 
 TEST_BATCH = 1000
 
@@ -189,19 +190,6 @@ def augmented(x):
     below = torch.stack([sin * wide, (slant * sin + cos) * high, shift[1]], 1)
     grid = F.affine_grid(torch.stack([above, below], 1), list(x.shape), align_corners=True)
     return F.grid_sample(x, grid, align_corners=True)
-
-
-def compiled(model, x, y, batch):
-    """The model compiled for every size of batch that the images make; its weights are as before."""
-    torch.compiler.reset()  # what earlier jobs compiled counts towards a limit
-    fast = torch.compile(model, dynamic=False, mode="reduce-overhead" if x.is_cuda else None)
-    before = {name: value.clone() for name, value in model.state_dict().items()}
-    for size in [min(batch, len(x)), len(x) % batch or batch] * 3:  # a graph is made the second time
-        rows = torch.arange(size, device=x.device)
-        F.cross_entropy(fast(x[rows]), y[rows]).backward()
-        model.zero_grad()
-    model.load_state_dict(before)
-    return fast
 
 
 def accuracy(model, x, y):

@@ -267,13 +267,12 @@ impl<B: Backend> Step<B> {
     pub fn clip(&mut self, limit: f32) -> B::Fetching {
         self.state[state::LIMIT] = limit.to_bits();
         self.tell();
-        if self.clip.is_none() {
-            self.clip = Some(self.device.load(self.clipped()));
-        }
-        let Self { device, clip, .. } = self;
-        let clip = clip.as_ref().expect("it was loaded");
-        device.run(clip);
-        device.fetch(clip, 0)
+        let made = self.clip.take();
+        let clip = made.unwrap_or_else(|| self.device.load(self.clipped()));
+        self.device.run(&clip);
+        let norm = self.device.fetch(&clip, 0);
+        self.clip = Some(clip);
+        norm
     }
 
     fn clipped(&self) -> Program {

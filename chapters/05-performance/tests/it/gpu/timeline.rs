@@ -1,12 +1,13 @@
 use cpu_gpu::gpu::testing;
 use cpu_gpu::gpu::trace::{Label, Span, Traced, What};
+use engine::program::Call;
 use lab::{Samples, Unit};
 use performance::{
     gpu::{
         run::{Run, launches},
         timeline::{Timeline, limits},
     },
-    profile::{report::table, tape::Phase},
+    profile::{cost::Cost, report::table, tape::Phase},
 };
 use training::Model;
 
@@ -53,13 +54,11 @@ fn a_step_on_a_device_costs_what_its_calls_do() {
         let mut run = Run::new(&traced, model, 3, false).unwrap();
         let line = Timeline::of(&traced, 1, &mut || run.launch().map(drop)).unwrap();
         let profile = line.profile("it".to_owned());
-        let found = profile
-            .rows
-            .iter()
-            .fold([0.0; 2], |[f, b], row| [f + row.cost.flops(), b + row.cost.bytes]);
+        let found = profile.rows.iter().fold(Cost::default(), |sum, row| sum.plus(&row.cost));
         let calls = run.step.programs().flat_map(|one| &one.calls);
-        let wanted = calls.fold([0.0; 2], |[f, b], call| [f + call.flops, b + call.bytes() as f64]);
-        assert_eq!(found.map(f64::to_bits), wanted.map(f64::to_bits), "{model}");
+        let of = |call: &Call| Cost::of(call.name, call.flops, call.bytes() as f64);
+        let wanted = calls.fold(Cost::default(), |sum, call| sum.plus(&of(call)));
+        assert_eq!(found, wanted, "{model}");
         let times: usize = profile.rows.iter().map(|row| row.times).sum();
         assert_eq!(times, line.spans.len() + 1, "{model}");
     }
