@@ -56,7 +56,7 @@
     constructor(span) {
       this.span = span;
       this.question = span.dataset.ask;
-      this.name = span.querySelector('a.measured').hash;
+      this.name = `${span.querySelector('a.measured').hash} ${this.question}`; // one run answers several questions
       // Figures and tables that stand beside the answer give it away.
       const block = span.closest(BLOCK);
       const drawn = (side) => {

@@ -7,7 +7,7 @@ export async function askFirst({ open, page, axe, rules, shots, fail }) {
   for (const [colorScheme, viewport] of LOOKS) {
     const { tab, where: at, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
     const where = `${at} asked`;
-    const [tick, tally, form, told] = ['.ask-switch input', '.ask-switch span', 'form.ask-first', '.ask-said'].map((selector) => tab.locator(selector));
+    const [tick, tally, form, told, clear] = ['.ask-switch input', '.ask-switch span', 'form.ask-first', '.ask-said', '.ask-switch button'].map((selector) => tab.locator(selector));
     // What answers: the paragraphs (or lists, or tables) around the numbers that the chosen machine has.
     const covered = () => tab.evaluate(() => [...document.querySelectorAll('main [data-ask]')].map((e) => !e.checkVisibility()));
     // The number of the first form's answer, as the page shows it.
@@ -72,6 +72,7 @@ export async function askFirst({ open, page, axe, rules, shots, fail }) {
     await counts('1 of 1 within a factor of 2, 0 within 10%', 'twice as much');
     if (tab.url() !== address) fail(where, 'turns the page');
     if ((await covered()).filter(Boolean).length !== await form.count()) fail(where, 'leaves what was predicted covered');
+    if (await told.count() !== 1) fail(where, `one prediction answers ${await told.count()} questions`);
     if (!(await told.last().evaluate((e) => e === document.activeElement))) fail(where, 'loses the focus');
     await tab.reload();
     await says([`measured ${number}`, '2 times too high'], 'after a reload');
@@ -97,7 +98,6 @@ export async function askFirst({ open, page, axe, rules, shots, fail }) {
     if (names.length) await machines.selectOption(names[0]);
 
     // Forgotten; then close, far too low, and a pass.
-    const clear = tab.locator('.ask-switch button');
     await clear.click();
     if (await told.count() || await tally.innerText() || await form.count() === 0) fail(where, 'does not forget');
     const again = await shown();
