@@ -14,8 +14,8 @@ pub const PROTOCOL: &str = "throughput 3";
 /// The longest header, in bytes.
 const MOST_HEADER: usize = 1 << 16;
 
-/// The most numbers of a message: 1 GiB.
-const MOST_NUMBERS: u64 = 1 << 28;
+/// The most numbers of a message, 16 GiB: all parameters of the largest model.
+const MOST_NUMBERS: u64 = 1 << 32;
 
 /// The memory that a message gets before its numbers come.
 const ROOM: u64 = 1 << 20;

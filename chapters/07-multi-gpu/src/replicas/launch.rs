@@ -7,7 +7,7 @@ use crate::replicas::{
     run::{Reached, device_of, train_rank, train_threads},
     tcp::Tcp,
 };
-use crate::{Communicator, Error, Rank, Result, point_to_point::PATIENCE};
+use crate::{Communicator, Error, Rank, Result, point_to_point::PATIENCE, threads};
 use lab::data::DataSet;
 use std::{
     env,
@@ -39,6 +39,8 @@ pub trait Together {
 
     /// How long a rank that MPI started waits for another.
     const PATIENCE: Duration = PATIENCE;
+    /// How long one waits for another whose heartbeats tell that it lives.
+    const ALIVE: Duration = threads::PATIENCE;
 }
 
 /// Trains with many replicas. Every rank calls it; rank 0 keeps the run's folder.
@@ -126,10 +128,11 @@ fn goes_on(work: &mut impl Together) -> Result<()> {
 
 // ANCHOR: train_process
 /// A process's part; the others hear how it ends.
-fn process<W>(tcp: Tcp, local: usize, work: &mut W) -> Result<W::Reached>
+fn process<W>(mut tcp: Tcp, local: usize, work: &mut W) -> Result<W::Reached>
 where
     W: Together,
 {
+    tcp.set_patience(W::ALIVE);
     let detector = tcp.detector();
     let reached = work.rank(tcp, local);
     match &reached {

@@ -36,6 +36,7 @@ pub struct Tcp {
     detector: Arc<Watching>,
     /// From each rank.
     messages: Vec<Receiver<Vec<f32>>>,
+    patience: Duration,
 }
 
 impl Tcp {
@@ -64,7 +65,12 @@ impl Tcp {
     ) -> Result<Self> {
         let (detector, messages) = Watching::start(rank, size, limits);
         way(&detector).inspect_err(|error| detector.decide(rendezvous::told(&detector, error)))?;
-        Ok(Self { detector: Arc::new(detector), messages })
+        Ok(Self { detector: Arc::new(detector), messages, patience: PATIENCE })
+    }
+
+    /// This rank now waits at most so long for another that lives.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
     }
 
     /// This rank.
@@ -86,7 +92,7 @@ impl Tcp {
     /// Looks whether a wait for `rank` has to end.
     fn look(&self, rank: Rank, since: Instant) -> Result<()> {
         self.detector.check()?;
-        if since.elapsed() > PATIENCE {
+        if since.elapsed() > self.patience {
             return Err(Error::Silent { rank, seconds: since.elapsed().as_secs_f64() });
         }
         Ok(())

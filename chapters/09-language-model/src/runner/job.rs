@@ -168,6 +168,8 @@ impl Together for Run<'_> {
 
     /// Rank 0 may test and save in between.
     const PATIENCE: Duration = PATIENCE;
+    /// It may take longer for a long text.
+    const ALIVE: Duration = Duration::MAX;
 
     fn threads(&mut self, size: usize) -> multi_gpu::Result<Outcome> {
         replicas::threads(size, self.first()?, |team| self.lead(team))
