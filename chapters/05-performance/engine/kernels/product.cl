@@ -95,7 +95,7 @@ FUNCTION float after(
     sum = RELU_OF(sum);
 #endif
 #if DROPOUT
-    bool kept = keeps(state, state[FIRST] * IMAGE + at, below, site);
+    bool kept = keeps(state, (state[FIRST] + BEFORE) * IMAGE + at, below, site);
     sum *= kept ? scale : 0.0f; // NaN stays NaN
 #endif
     return sum;

@@ -7,6 +7,7 @@ use engine::{
     device::{Device, Implicit, Launch, Macros},
     model::Model,
     needs::Needs,
+    philox::Dropout,
     plan::{Plan, Slot},
     program::{Call, Collective, Epilogue, Numbers, Product, Program, What, Work},
     ranks,
@@ -335,8 +336,8 @@ impl Cast<'_> {
             ("DROPOUT", dropout.is_some()),
         ];
         let mut follows = follows.map(|(name, on)| (name, usize::from(on))).to_vec();
-        if dropout.is_some() {
-            follows.push(("IMAGE", *image));
+        if let Some(Dropout { first, .. }) = dropout {
+            follows.extend([("IMAGE", *image), ("BEFORE", first)]);
         }
         let (below, scale, site) = dropout.map_or((0, 1.0, 0), |d| (d.below, d.scale, d.site));
         let ends =
