@@ -5,7 +5,7 @@ use crate::{
     Config, Error, Layout, Model, Result, Tokenizer,
     runner::text::Text,
     tokenizer::Pair,
-    train::{Settings, Trainer, adamw::Moments},
+    train::{Settings, Trainer, adamw::Moments, schedule},
 };
 use lab::run::{
     CHECKPOINT, Journal, Kind,
@@ -99,10 +99,15 @@ pub struct Checkpoint {
 /// Writes the whole state into a run's folder: header, parameters, both means.
 ///
 /// # Errors
-/// [`lab::Error::Damaged`] if it can't be written; what was there before is still whole.
+/// [`lab::Error::Damaged`] if it can't be written, [`Error::Diverged`] for what is no number; what was there before is still whole.
 pub fn save(folder: &Path, trainer: &Trainer, log: &Log) -> Result<()> {
     let Trainer { config, settings, step, .. } = *trainer;
     let (model, moments) = (trainer.model(), trainer.moments());
+    let mut values = model.parameters.iter().chain(&moments.m).chain(&moments.v);
+    if let Some(found) = values.find(|value| !value.is_finite()) {
+        let (found, lr) = (f64::from(*found), schedule::rate(&settings, step.saturating_sub(1)));
+        return Err(Error::Diverged { step, lr, what: "a parameter or a mean", found });
+    }
     let loss_scale = trainer.scaler.map(|scaler| scaler.state());
     let header = Header { config, settings, step, loss_scale, log };
     let bytes = pack(Kind::Text, &header, [&model.parameters, &moments.m, &moments.v])?;

@@ -141,6 +141,9 @@ impl<'s> Report<'s> {
         let training = std::mem::take(&mut self.log.training).max(1e-9);
         let seconds = self.log.seconds;
         let (validation, sample) = test(trainer, self.text)?;
+        let lr = schedule::rate(&trainer.settings, trainer.step.saturating_sub(1));
+        // What is no number replaces no checkpoint, whose header can't have it.
+        Step { step: trainer.step, loss: validation, lr, norm: 0.0 }.check()?;
         let point = Point {
             step: trainer.step,
             tokens: trainer.step * trainer.tokens() as u64,
@@ -149,7 +152,7 @@ impl<'s> Report<'s> {
             validation,
             bits_per_byte: self.text.bits_per_byte(validation),
             tokens_per_second: (steps * trainer.tokens() as u64) as f64 / training,
-            lr: schedule::rate(&trainer.settings, trainer.step.saturating_sub(1)),
+            lr,
             sample,
         };
         self.show(trainer, &point);
