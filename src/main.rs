@@ -11,7 +11,6 @@ mod chapters;
 mod check;
 mod course;
 mod doctor;
-mod findings;
 mod generate;
 mod gpt;
 mod measure;

@@ -13,7 +13,7 @@ use lab::{
 };
 use std::{
     collections::BTreeSet,
-    fmt, fs,
+    fs,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -106,12 +106,7 @@ impl Measure {
             backprop::peers::ask(python);
         }
         let how = How { budget, device, data, folder: &folder, verbose: self.verbose };
-        measure(&chosen, &how, &mut |progress, done| {
-            // A bar shows as much, and the values are there with --verbose.
-            if progress.width().is_none() && !self.verbose {
-                say(&done.to_string());
-            }
-        })?;
+        measure(&chosen, &how)?;
         say(&format!("records are in {}", folder.display()));
         if budget == lab::Budget::Full && name == YOURS {
             say("to send them in: `cargo run -- measure --send`");
@@ -216,38 +211,8 @@ pub struct How<'a> {
     pub verbose: bool,
 }
 
-/// An experiment that was measured.
-pub struct Done<'c> {
-    /// Its number among those that were chosen, from 1, and how many these are.
-    at: (usize, usize),
-    /// Its chapter.
-    pub chapter: &'c Chapter,
-    /// Whether it is the chapter's last.
-    pub last: bool,
-    key: &'static str,
-    values: usize,
-    skipped: usize,
-    seconds: f64,
-}
-
-/// `[3/25] matmul.ladder: 17 values in 12.3 s`.
-impl fmt::Display for Done<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Self { at: (at, all), key, values, .. } = self;
-        write!(f, "[{at}/{all}] {key}: {values} values")?;
-        if self.skipped > 0 {
-            write!(f, ", {} can't be measured here,", self.skipped)?;
-        }
-        write!(f, " in {:.1} s", self.seconds)
-    }
-}
-
 /// Runs `chosen` one after the other, saves the record of each as soon as it is there, and tells of it.
-pub fn measure(
-    chosen: &[(&Chapter, &Experiment)],
-    how: &How,
-    told: &mut dyn FnMut(&Progress, &Done),
-) -> Result<()> {
+pub fn measure(chosen: &[(&Chapter, &Experiment)], how: &How) -> Result<()> {
     record::can_save(how.folder, chosen.iter().map(|(chapter, _)| chapter.name))?;
     let (machine, all) = (Machine::detect(), chosen.len());
     let whole = if how.verbose || chosen.is_empty() {
@@ -266,21 +231,21 @@ pub fn measure(
         let run =
             chapter::run_keeping(experiment, how.budget, how.device, how.data, progress, &mut save)
                 .with_context(|| format!("the experiment {} failed", experiment.key))?;
-        let done = Done {
-            at: (at + 1, all),
-            chapter,
-            last: chosen.get(at + 1).is_none_or(|(next, _)| next.name != chapter.name),
-            key: experiment.key,
-            values: run.values.len(),
-            skipped: run.skipped.len(),
-            seconds: began.elapsed().as_secs_f64(),
-        };
+        let (values, skipped) = (run.values.len(), run.skipped.len());
         save(run)?;
         if let Some(own) = &own {
             own.finish();
         }
         whole.inc(1);
-        told(progress, &done);
+        // A bar shows as much, and the values are there with --verbose.
+        if progress.width().is_none() && !how.verbose {
+            let skipped = match skipped {
+                0 => String::new(),
+                n => format!(", {n} can't be measured here,"),
+            };
+            let seconds = began.elapsed().as_secs_f64();
+            say(&format!("{}: {values} values{skipped} in {seconds:.1} s", title()));
+        }
     }
     whole.finish();
     Ok(())

@@ -3,7 +3,7 @@
 use crate::{
     book::{PORT, models},
     card::card,
-    chapters, course, findings,
+    chapters, course,
     measure::{self, How, YOURS},
     train::{RUNS, Train},
 };
@@ -147,40 +147,8 @@ impl<'a> Opening<'a> {
         let Self { open, data, device, .. } = *self;
         let wanted = self.wanted()?;
         say(&format!("2/4 Measuring it: {}", count(wanted.len())));
-        // What was measured before needs no waiting.
-        for chapter in &self.chapters {
-            if !wanted.iter().any(|(wanted, _)| wanted.name == chapter.name) && !trains(chapter) {
-                self.say_finding(chapter.name);
-            }
-        }
-        let how = How {
-            budget: Budget::Quick,
-            device,
-            data,
-            folder: &self.folder,
-            verbose: open.verbose,
-        };
-        measure::measure(&wanted, &how, &mut |progress, measured| {
-            if !measured.last || trains(measured.chapter) {
-                return; // the finding of a chapter that trains comes with the training
-            }
-            if let Some(finding) = self.finding(measured.chapter.name) {
-                // A line on standard output would break the bar.
-                if progress.width().is_some() { progress.println(&finding) } else { say(&finding) }
-            }
-        })
-    }
-
-    /// `    matmul            your CPU: 357 times …`, if the chapter's records have a finding.
-    fn finding(&self, chapter: &str) -> Option<String> {
-        let records = Records::load(&self.folder).ok()?;
-        Some(format!("    {chapter:16} {}", findings::of(chapter, &records)?))
-    }
-
-    fn say_finding(&self, chapter: &str) {
-        if let Some(finding) = self.finding(chapter) {
-            say(&finding);
-        }
+        let (budget, folder, verbose) = (Budget::Quick, &*self.folder, open.verbose);
+        measure::measure(&wanted, &How { budget, device, data, folder, verbose })
     }
 
     /// Trains the digit classifier, keeps that as a record, and returns the run's folder.
@@ -194,7 +162,6 @@ impl<'a> Opening<'a> {
         {
             let run = training::experiments::run_of(experiment, &outcome)?;
             record::save(&self.folder, &self.machine, chapter.name, run)?;
-            self.say_finding(chapter.name);
         }
         Ok(outcome.run.unwrap_or_default())
     }
@@ -212,11 +179,6 @@ impl<'a> Opening<'a> {
         let all = bookbinder::binder::records(&self.records)?;
         Ok(all.into_iter().find(|records| records.name != YOURS && !records.contributed))
     }
-}
-
-/// Whether the training of `open` is an experiment of this chapter.
-fn trains(chapter: &Chapter) -> bool {
-    chapter.experiments.iter().any(|experiment| experiment.key == training::experiments::MLP)
 }
 
 /// A line on the machine, and one on what it lacks.
