@@ -302,9 +302,6 @@ fn transfers(gpu: &dyn Gpu, limits: &JobSizes) -> Result<[Option<Line>; 2]> {
     Ok(lines)
 }
 
-/// Why there is no line.
-const TOO_FEW: &str = "too few sizes were measured for a line";
-
 /// The smaller time at each size that both have.
 pub fn best(one: &[(f64, f64)], all: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let sizes = one.iter().chain(all).map(|&(size, _)| size);
@@ -340,36 +337,6 @@ pub fn clear_crossover(car: &[(f64, f64)], truck: &[(f64, f64)]) -> Option<Cross
     truck::crossover(car, &slower)
 }
 
-/// The times of one job on the CPU, and what follows from them.
-struct OnCpu<'t> {
-    core: &'t [(f64, f64)],
-    cpu: &'t [(f64, f64)],
-    /// The better of both at each size.
-    best: Vec<(f64, f64)>,
-    smallest: f64,
-    largest: f64,
-    /// Their lines over operations: one core, all cores.
-    lines: [Option<Line>; 2],
-}
-
-impl<'t> OnCpu<'t> {
-    fn new(work: Work, timed: &'t Timed) -> Self {
-        let (core, cpu) = (points(timed, "core", "without"), points(timed, "cpu", "without"));
-        let best = best(core, cpu);
-        // With fewer elements than threads, some threads have no work.
-        let enough: Vec<(f64, f64)> =
-            cpu.iter().copied().filter(|point| point.0 >= machine::cores() as f64).collect();
-        Self {
-            core,
-            cpu,
-            smallest: best.first().map_or(1.0, |point| point.0),
-            largest: best.last().map_or(1.0, |point| point.0),
-            best,
-            lines: [line(work, core), line(work, &enough)],
-        }
-    }
-}
-
 /// What was measured of a job on one runner: sizes and seconds.
 fn points<'t>(timed: &'t Timed, device: &str, transfer: &'static str) -> &'t [(f64, f64)] {
     timed.get(&(device.to_owned(), transfer)).map_or(&[], Vec::as_slice)
@@ -396,64 +363,48 @@ fn conclude(
     timed: &Timed,
     links: &BTreeMap<String, [Option<Line>; 2]>,
 ) {
-    let on_cpu = OnCpu::new(work, timed);
+    let [core, cpu] = ["core", "cpu"].map(|device| points(timed, device, "without"));
+    let best = best(core, cpu);
+    let [smallest, largest] =
+        [best.first(), best.last()].map(|point| point.map_or(1.0, |point| point.0));
+    // With fewer elements than threads, some threads have no work.
+    let enough = cpu.iter().copied().filter(|point| point.0 >= machine::cores() as f64);
+    let lines = [line(work, core), line(work, &enough.collect::<Vec<_>>())];
     // The lesson without a GPU: one thread is the car, all threads are the truck.
-    let found = clear_crossover(on_cpu.core, on_cpu.cpu);
-    record_crossover(r, THREADS.at(&[("work", &work.name())]), found, on_cpu.smallest);
+    let found = clear_crossover(core, cpu);
+    record_crossover(r, THREADS.at(&[("work", &work.name())]), found, smallest);
     for (device, transfer) in timed.keys().filter(|who| who.0 != "core" && who.0 != "cpu") {
-        let alone = line(work, points(timed, device, "without"));
-        let who = (device.as_str(), *transfer);
-        against_cpu(r, work, who, &on_cpu, points(timed, device, transfer));
-        let [to, from] = links.get(device).copied().unwrap_or_default();
-        predict(r, work, who, &on_cpu, [alone, to, from]);
-    }
-}
-
-/// Above which size a device is faster than the CPU, and how much at the largest size.
-fn against_cpu(
-    r: &mut Recorder,
-    work: Work,
-    (device, transfer): (&str, &str),
-    on_cpu: &OnCpu,
-    points: &[(f64, f64)],
-) {
-    let at = |key: Key| of_device(key, work, device, transfer);
-    let found = clear_crossover(&on_cpu.best, points);
-    record_crossover(r, at(CROSSOVER), found, on_cpu.smallest);
-    for (over, car) in [("core", on_cpu.core), ("cpu", on_cpu.cpu)] {
-        if let Some((n, ratio)) = ratio_at_end(car, points) {
-            r.record(at(SPEEDUP).with("over", over).with("n", n), Samples::one(ratio));
+        let own = points(timed, device, transfer);
+        let at = |key: Key| of_device(key, work, device, transfer);
+        // Above which size a device is faster than the CPU, and how much at the largest size.
+        record_crossover(r, at(CROSSOVER), clear_crossover(&best, own), smallest);
+        for (over, car) in [("core", core), ("cpu", cpu)] {
+            if let Some((n, ratio)) = ratio_at_end(car, own) {
+                r.record(at(SPEEDUP).with("over", over).with("n", n), Samples::one(ratio));
+            }
         }
+        // Where the lines alone predict that: its own, and those of the copies both ways.
+        let alone = line(work, points(timed, device, "without"));
+        let copies = links.get(device).copied().unwrap_or_default();
+        let ([Some(core), Some(cpu)], Some(alone), [Some(to), Some(from)]) = (lines, alone, copies)
+        else {
+            r.skip_at(at(PREDICTED), "too few sizes were measured for a line");
+            continue;
+        };
+        let carried = f64::from(u8::from(*transfer == "with"));
+        let car = |n| core.at(work.operations(n)).min(cpu.at(work.operations(n)));
+        let truck = |n| {
+            let (there, back) = work.bytes(n);
+            alone.at(work.operations(n)) + carried * (to.at(there) + from.at(back))
+        };
+        let found = truck::crossover_of(car, truck, smallest, largest);
+        record_crossover(r, at(PREDICTED), found, smallest);
     }
 }
 
 /// What is recorded of a job on a device, with the copies or without.
 pub fn of_device(key: Key, work: Work, device: &str, transfer: &str) -> Quantity {
     key.at(&[("work", &work.name()), ("device", &device), ("transfer", &transfer)])
-}
-
-/// Where the lines alone predict that a device becomes faster than the CPU: its own, and those of the copies both ways.
-fn predict(
-    r: &mut Recorder,
-    work: Work,
-    (device, transfer): (&str, &str),
-    on_cpu: &OnCpu,
-    [alone, to, from]: [Option<Line>; 3],
-) {
-    let what = of_device(PREDICTED, work, device, transfer);
-    let ([Some(core), Some(cpu)], Some(alone), Some(to), Some(from)) =
-        (on_cpu.lines, alone, to, from)
-    else {
-        return r.skip_at(what, TOO_FEW);
-    };
-    let carried = f64::from(u8::from(transfer == "with"));
-    let car = |n| core.at(work.operations(n)).min(cpu.at(work.operations(n)));
-    let truck = |n| {
-        let (there, back) = work.bytes(n);
-        alone.at(work.operations(n)) + carried * (to.at(there) + from.at(back))
-    };
-    let found = truck::crossover_of(car, truck, on_cpu.smallest, on_cpu.largest);
-    record_crossover(r, what, found, on_cpu.smallest);
 }
 
 /// Every key that names a device.
