@@ -131,33 +131,6 @@ impl Shape {
     }
 }
 
-/// The results, [rows, heads·size], and the logarithms for the backward pass, [sequences, heads, tokens], from rows of
-/// queries, keys and values.
-pub fn forward(out: &mut [f32], log: &mut [f32], qkv: &[f32], (rotary, shape): (&Rotary, Shape)) {
-    let (mut heads, mut mixed) = (vec![0.0; qkv.len()], vec![0.0; out.len()]);
-    shape.turned(&mut heads, qkv, 0, rotary);
-    shape.attend(&mut mixed, log, &heads);
-    shape.join(out, &mixed, 0, RESULTS);
-}
-
-/// The rows of queries, keys and values become their own derivatives, from those of the results. `out` and `log` are what
-/// [`forward`] left.
-pub fn backward(
-    qkv: &mut [f32],
-    (dout, out, log): (&[f32], &[f32], &[f32]),
-    (rotary, shape): (&Rotary, Shape),
-) {
-    let (mut heads, mut d) = (vec![0.0; qkv.len()], vec![0.0; qkv.len()]);
-    shape.turned(&mut heads, qkv, 0, rotary);
-    let [dout, out] = [dout, out].map(|rows| {
-        let mut own = vec![0.0; rows.len()];
-        shape.split(&mut own, rows, 0, RESULTS);
-        own
-    });
-    shape.attend_backward(&mut d, &heads, [&dout, &out, log]);
-    shape.turned_back(qkv, &d, 0, rotary);
-}
-
 /// From rows of queries, keys and values to rows of results.
 pub struct CausalAttention {
     name: String,
@@ -223,11 +196,10 @@ impl Op for CausalAttention {
 }
 
 impl CausalAttention {
-    /// A GPU turns queries and keys while it fetches them, and no head is copied.
+    /// A GPU turns queries and keys while it fetches them, and no head is copied. No CPU records this.
     fn record_at_once(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
-        let (shape, rotary) = (self.shape, self.rotary.clone());
-        let Shape { tokens, heads, size } = shape;
-        let (units, words) = (x.rows / tokens, rotary.words());
+        let shape @ Shape { tokens, heads, size } = self.shape;
+        let (units, words) = (x.rows / tokens, self.rotary.words());
         let (products, turns) = (2 * units * heads * (tokens + 1) * shape.values(), 2 * x.words());
         let (y, log) = (cx.tensor(x.rows, shape.width()), cx.tensor(units * heads, tokens));
         let launch = move |entry| {
@@ -235,23 +207,18 @@ impl CausalAttention {
             let launch = Launch::new(ATTENTION, entry, grid, [OWNED, 1]).reading(words.clone());
             launch.compiled(&[("HEAD", size)]).with(&[tokens, heads]).real(scale(size))
         };
-        let (writes, back) = ([y, log].map(Tensor::by_rows), rotary.clone());
-        cx.rows("attend", units, [x.by_rows()], writes, move |_, [qkv], [y, log]| {
-            forward(y, log, qkv, (&rotary, shape));
-        })
-        .costs(products + turns)
-        .launches(launch("attention"));
+        let writes = [y, log].map(Tensor::by_rows);
+        cx.rows("attend", units, [x.by_rows()], writes, |_, _, _| unreachable!("for GPUs alone"))
+            .costs(products + turns)
+            .launches(launch("attention"));
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let (dx, along) = (cx.like(x), cx.like(log));
             let (reads, writes) = ([x, dy, y, log], [dx, along].map(Tensor::by_rows));
             let reads = reads.map(Tensor::by_rows);
-            cx.rows("attend", units, reads, writes, move |_, [qkv, dy, y, log], [dx, _]| {
-                dx.copy_from_slice(qkv);
-                backward(dx, (dy, y, log), (&back, shape));
-            })
-            .costs(5 * products / 2 + turns)
-            .launches(launch("attention_dq"))
-            .launches(launch("attention_dkv").of(&[0, 1, 3, 5, 4]));
+            cx.rows("attend", units, reads, writes, |_, _, _| unreachable!("for GPUs alone"))
+                .costs(5 * products / 2 + turns)
+                .launches(launch("attention_dq"))
+                .launches(launch("attention_dkv").of(&[0, 1, 3, 5, 4]));
             Some(dx)
         };
         (y, Box::new(backward))
