@@ -23,6 +23,20 @@ pub fn ask(python: &str) {
 /// Why they are not measured, as a clause.
 pub const NOT_ASKED: &str = "the libraries were not asked for; `measure --peers` does";
 
+/// Seconds of one step above which a peer is left out of a race, which would take it an hour: without instructions for it,
+/// PyTorch's bf16 takes the better part of a minute.
+const TOO_LONG: f64 = 5.0;
+
+/// Why a peer whose step takes so many seconds takes no part, as a clause.
+pub fn in_time(step: f64) -> Result<(), String> {
+    match step {
+        step if step > TOO_LONG => {
+            Err(format!("a step takes {step:.0} s on this CPU, too long for a race"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The Python that was asked for.
 pub fn python() -> Option<&'static str> {
     PYTHON.get().map(String::as_str)

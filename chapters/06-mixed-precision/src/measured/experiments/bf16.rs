@@ -166,9 +166,6 @@ pub const CONTENDERS: [Contender; 5] = [
     Contender { who: "pytorch-bf16-fused", by: By::PyTorch(&["--autocast", "--fused"]) },
 ];
 
-/// Seconds of one step above which a contender is left out of the race, which would take it an hour.
-const TOO_LONG: f64 = 5.0;
-
 /// Steps that are timed in each turn.
 const STEPS: usize = 12;
 
@@ -220,13 +217,10 @@ fn pytorch(more: &[&str], source: &Source, images: usize) -> Result<Turn<'static
         let told = ["--threads", &threads, "--pictures", images, "--sizes", &sizes];
         [&told, more].concat()
     };
-    // One step alone: without the instructions for it, PyTorch's bf16 takes the better part of a minute.
+    // One step alone shows how long all take.
     let first = Job { batch: BATCH, epochs: 1, seed: 0 };
     let (_, answer) = peers::ready(&program, source, &told(&step), first)?;
-    let step: f64 = answer.seconds.iter().sum();
-    if step > TOO_LONG {
-        return Err(format!("a step takes {step:.0} s on this CPU, too long for a race"));
-    }
+    peers::in_time(answer.seconds.iter().sum())?;
     let mut peer = peers::start(&program, source, &told(&all))?;
     Ok(Box::new(move |turns| {
         // The first epoch of a job builds the network and warms up.

@@ -220,8 +220,10 @@ fn race(
 ) -> crate::Result<()> {
     let (rounds, steps) = if r.budget == Budget::Full { (7, 5) } else { (2, 2) };
     let mut ours = WAYS.map(|(who, numbers)| (who, case.of(numbers)));
+    // One step alone shows how long all take.
+    let one = &case.job(folder, 1, &[])?;
+    let mut peers = PEERS.map(|(who, options)| (who, ready(options, one)));
     let short = &case.job(folder, steps, &[])?;
-    let mut peers = PEERS.map(|(who, options)| (who, asked(PROGRAM, options)));
     let mut versions = PEERS.map(|(who, _)| (who, String::new()));
     let mut race: Race<Vec<f64>> = Race::default();
     for (who, trainer) in &mut ours {
@@ -284,6 +286,17 @@ fn race(
         r.record_or_skip(at(RATIO, who), median.ratio(who, OURS))?;
     }
     compare(r, case, list, folder, &mut peers[0].1)
+}
+
+/// A peer that has taken a step.
+///
+/// # Errors
+/// Why it takes no part, as a clause.
+fn ready(options: &[&str], one: &Job) -> Result<Peer, String> {
+    let mut peer = asked(PROGRAM, options)?;
+    let answer: Answer = peer.ask(one).map_err(|error| error.to_string())?;
+    peers::in_time(answer.seconds.iter().sum())?;
+    Ok(peer)
 }
 
 /// A whole run on both sides, from the same weights on the same batches.
