@@ -14,8 +14,10 @@ use crate::{
 };
 use std::ops::Range;
 
+// ANCHOR: part
 /// Operations that make a thread worth its while: about 10 µs of work.
 const PART: f64 = 1e6;
+// ANCHOR_END: part
 /// The most terms that are added up before C is written: a panel of B is then at most 32 KiB (64 with AVX-512).
 const DEPTH: usize = 512;
 /// Rows of A that are packed at once: 192 KiB at most, for the second-level cache.
@@ -116,7 +118,9 @@ impl<A: Element, B: Element> OnVectors<A, B> {
     fn run(&self, threads: usize) {
         let whole = Rectangle { tiles: 0..self.tiles, panels: 0..self.panels() };
         let work = 2.0 * self.a.rows as f64 * self.b.cols as f64 * self.a.cols as f64;
+        // ANCHOR: useful
         let useful = (work / PART) as usize + 1;
+        // ANCHOR_END: useful
         team::each(&whole.cut(threads.min(useful), self.kernels.tile()), |part| {
             workspace::with(|space| self.rectangle(part, space));
         });

@@ -25,8 +25,6 @@ use std::{
 
 /// A group with less to do, in bytes or operations, is not worth a second thread: about 10 µs of work.
 const WORTH: usize = 1 << 16;
-/// Operations of a product that are worth a thread: about 50 µs of work.
-const PAYING: f64 = 5e6;
 
 /// Memory and threads.
 pub struct Cpu {
@@ -172,7 +170,7 @@ impl Cpu {
         });
     }
 
-    fn product(&self, bases: &Bases, product: &Product, threads: usize) {
+    fn product(&self, bases: &Bases, product: &Product) {
         let Product { c, a, b, accumulate, numbers, epilogue, units } = product;
         let matrix = |m: &Matrix| {
             let rows = MatRef::new(bases.whole(m.tensor), m.tensor.rows, m.tensor.cols);
@@ -187,7 +185,7 @@ impl Cpu {
             (Some(bias), false) => Epilogue::Bias(bias),
             (None, _) => Epilogue::None,
         };
-        let threads = Threads::Count(threads);
+        let threads = Threads::Count(self.threads.len()); // at most: a product asks for as many as it is worth
         let options = Options { accumulate: *accumulate, epilogue: fused, threads };
         let whole = Bases::written(bases.span(c.whole(), 1, 0, 0));
         let sums = MatMut::new(whole, c.rows, c.cols).expect("as above");
@@ -299,11 +297,7 @@ impl Backend for Cpu {
             match &call.work {
                 Work::Rows(rows) => self.rows(loaded, &bases, group, (rows.units, *small)),
                 Work::Product(product) => {
-                    // ANCHOR: paying
-                    let paying = (call.flops / PAYING) as usize;
-                    let threads = self.threads.len().min(paying.max(1));
-                    // ANCHOR_END: paying
-                    self.timed(spent, || self.product(&bases, product, threads));
+                    self.timed(spent, || self.product(&bases, product));
                 }
                 Work::Collective(collective) => {
                     spent.store(1, Relaxed); // all of the call's time is its own
