@@ -150,7 +150,7 @@ pub fn update(cx: &mut Recorder, rule: &Rule, start: usize, [p, m, v, g]: [Tenso
                 }
                 code(Update { step, rate, clip, first, p, means: [m, v], g });
             });
-        call.costs(11 * words);
+        call.costs(12 * words);
         if let Some((rule, decay)) = *kernel {
             let launch = Launch::each(UPDATE, "update", words).real(decay);
             let Adam { beta1, beta2, .. } = *means;
