@@ -4,8 +4,10 @@ use cpu_gpu::gpu::testing::opencl;
 use engine::{
     backend::Backend,
     cpu::{Cpu, Ways},
+    philox::Dropout,
     program::{Epilogue, Numbers},
     record::{Pass, Recorder},
+    state,
     tensor::{Matrix, Place, Tensor},
 };
 use engine_gpu::{Gpu, kernels::Cut};
@@ -16,15 +18,18 @@ fn numbers(count: usize, seed: usize) -> Vec<f32> {
         .collect()
 }
 
-/// relu(A·B + bias) on a device, of operands that begin somewhere in a buffer; `turned` are stored with rows as columns.
+/// relu(A·B + bias) on a device, of operands that begin somewhere in a buffer; `turned` are stored with rows as columns. With a
+/// mask, if there are images before these, or none, in the program.
 fn product<B: Backend>(
     mut device: B,
     [m, k, n]: [usize; 3],
     turned: [bool; 2],
     [a, b, row]: [&[f32]; 3],
+    before: Option<usize>,
 ) -> Vec<f32> {
-    let pass = Pass { rows: 1, training: true, numbers: Numbers::F32, adds: false };
+    let pass = Pass { rows: m, training: true, numbers: Numbers::F32, adds: false };
     let mut cx = Recorder::new(pass, device.form());
+    cx.first = before.unwrap_or(0);
     let shape = |turn: bool, rows, cols| if turn { [cols, rows] } else { [rows, cols] };
     let ([ar, ac], [br, bc]) = (shape(turned[0], m, k), shape(turned[1], k, n));
     let x = Tensor::new(Place::Data, 64, ar, ac);
@@ -34,11 +39,12 @@ fn product<B: Backend>(
         device.allocate(tensor.place, tensor.start + values.len());
         device.write(tensor, values);
     }
-    device.allocate(Place::State, 8);
+    device.allocate(Place::State, state::WORDS);
     let c = cx.tensor(m, n);
     let of = |tensor: Tensor, turn| if turn { tensor.t() } else { Matrix::from(tensor) };
     let bias = Some(bias).filter(|_| !row.is_empty());
-    let epilogue = Epilogue { bias, relu: true, dropout: None };
+    let dropout = before.map(|_| Dropout::new(0.5, 7));
+    let epilogue = Epilogue { bias, relu: true, dropout };
     cx.product(c, of(x, turned[0]), of(w, turned[1]), epilogue);
     cx.program.outputs.push(c);
     let loaded = device.load(cx.finish());
@@ -62,10 +68,12 @@ fn products_of_all_layouts_are_right_at_odd_sizes_and_when_their_sums_are_cut() 
             cut.ways = Ways { fused: false, ..Ways::default() };
             let given = [&a[..], &b, &row];
             let mut all = vec![
-                product(Cpu::new(2), shape, turned, given),
-                product(cut, shape, turned, given),
+                product(Cpu::new(2), shape, turned, given, None),
+                product(cut, shape, turned, given, None),
             ];
-            all.extend(gpu.as_ref().map(|gpu| product(Gpu::new(&**gpu), shape, turned, given)));
+            all.extend(
+                gpu.as_ref().map(|gpu| product(Gpu::new(&**gpu), shape, turned, given, None)),
+            );
             for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
                 let left = |p: usize| if turned[0] { a[p * m + i] } else { a[i * k + p] };
                 let right = |p: usize| if turned[1] { b[j * k + p] } else { b[p * n + j] };
@@ -83,4 +91,20 @@ fn products_of_all_layouts_are_right_at_odd_sizes_and_when_their_sums_are_cut() 
     assert!(cuts.contains(&true) && cuts.contains(&false));
     // Large ones have large tiles, and are not cut.
     assert_eq!(Cut::of([4096; 3]), Cut { each: 8, slice: 4096, slices: 1 });
+}
+
+#[test]
+fn a_micro_batch_has_the_masks_of_its_images() {
+    let Some(gpu) = opencl() else { return };
+    let of = |k, rows, before| {
+        let (shape, turned, ones) = ([rows, k, 48], [false; 2], vec![1.0; 48 * k]);
+        let given = [&ones[..rows * k], &ones, &[]];
+        let wanted = product(Cpu::new(2), shape, turned, given, Some(before));
+        assert_eq!(product(Gpu::new(&*gpu), shape, turned, given, Some(before)), wanted);
+        wanted
+    };
+    for k in [8, 700] {
+        let all = of(k, 7, 0);
+        assert!(all.contains(&0.0) && all[3 * 48..] == of(k, 4, 3));
+    }
 }
