@@ -3,7 +3,7 @@
 
 use crate::engine::{
     backend::{Backend, Form},
-    cpu::{Cpu as Cores, Ways},
+    cpu::Cpu as Cores,
     model::{self, Model as Ops},
     needs::Needs,
     program::Numbers,
@@ -277,9 +277,7 @@ impl Engine {
     /// # Errors
     /// [`Error::Device`] if there is no memory.
     pub fn new(dev: &Cpu, settings: &Settings) -> Result<Self> {
-        let mut cores = Cores::new(threads());
-        cores.ways = Ways::default();
-        Self::on(cores, dev, settings)
+        Self::on(Cores::new(threads()), dev, settings)
     }
 }
 

@@ -29,12 +29,8 @@ const TOO_LONG: f64 = 5.0;
 
 /// Why a peer whose step takes so many seconds takes no part, as a clause.
 pub fn in_time(step: f64) -> Result<(), String> {
-    match step {
-        step if step > TOO_LONG => {
-            Err(format!("a step takes {step:.0} s on this CPU, too long for a race"))
-        }
-        _ => Ok(()),
-    }
+    let why = || format!("a step takes {step:.0} s on this CPU, too long for a race");
+    if step > TOO_LONG { Err(why()) } else { Ok(()) }
 }
 
 /// The Python that was asked for.

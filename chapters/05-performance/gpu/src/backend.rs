@@ -107,11 +107,6 @@ impl<'g> Gpu<'g> {
         Self { ranks: RefCell::new(Some(Box::new(ranks))), ..self }
     }
 
-    /// The device.
-    pub fn gpu(&self) -> &'g dyn gpu::Gpu {
-        self.device
-    }
-
     /// What has failed since the device was opened, if anything has.
     ///
     /// # Errors

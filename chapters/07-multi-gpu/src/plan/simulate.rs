@@ -51,8 +51,6 @@ pub struct Step {
     pub total: f64,
     /// Of a card that is as fast as the mean, without the others.
     pub compute: f64,
-    /// Waiting for the slowest card.
-    pub straggler: f64,
     /// Communication that nothing hides.
     pub exposed: f64,
     /// When each message began and ended.
@@ -89,7 +87,6 @@ impl Job {
         Step {
             total: now.max(free) + self.update,
             exposed: (free - now).max(0.0),
-            straggler: now - now / slow,
             compute: now / slow + self.update,
             messages,
         }

@@ -42,7 +42,7 @@ fn a_timeline_by_hand() {
 fn alone_nothing_is_sent_and_no_rank_is_waited_for() {
     let step =
         Job { jitter: 0.1, ..job(&[(1.0, 2.0, 5.0)], Buckets::Full(0.0)) }.step(&network(), 1);
-    assert_eq!((step.total, step.exposed, step.straggler), (3.0, 0.0, 0.0));
+    assert_eq!((step.total, step.exposed, step.compute), (3.0, 0.0, 3.0));
     assert!(step.messages.is_empty());
 }
 
