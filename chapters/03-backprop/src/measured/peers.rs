@@ -27,7 +27,10 @@ pub const NOT_ASKED: &str = "the libraries were not asked for; `measure --peers`
 /// PyTorch's bf16 takes the better part of a minute.
 const TOO_LONG: f64 = 5.0;
 
-/// Why a peer whose step takes so many seconds takes no part, as a clause.
+/// A peer whose step takes so many seconds takes part.
+///
+/// # Errors
+/// If it takes too long, as a clause.
 pub fn in_time(step: f64) -> Result<(), String> {
     let why = || format!("a step takes {step:.0} s on this CPU, too long for a race");
     if step > TOO_LONG { Err(why()) } else { Ok(()) }
