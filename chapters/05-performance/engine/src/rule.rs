@@ -10,7 +10,7 @@ use crate::{
     tensor::{Place, Tensor},
     words::whole,
 };
-use backprop::adam::{Adam, Factors, fused};
+use backprop::adam::{Adam, Factors, OPERATIONS, fused};
 use std::{ops::Range, sync::Arc};
 
 /// `update.cl`: optimizers' rules, and the squares of a gradient.
@@ -150,7 +150,7 @@ pub fn update(cx: &mut Recorder, rule: &Rule, start: usize, [p, m, v, g]: [Tenso
                 }
                 code(Update { step, rate, clip, first, p, means: [m, v], g });
             });
-        call.costs(12 * words);
+        call.costs(OPERATIONS as usize * words);
         if let Some((rule, decay)) = *kernel {
             let launch = Launch::each(UPDATE, "update", words).real(decay);
             let Adam { beta1, beta2, .. } = *means;
