@@ -5,7 +5,7 @@ use crate::{
     Config, Error, Layout, Model, Result, Tokenizer,
     runner::text::Text,
     tokenizer::Pair,
-    train::{Settings, Trainer, adamw::Moments, schedule},
+    train::{Settings, Trainer, adamw::Moments},
 };
 use lab::run::{
     CHECKPOINT, Journal, Kind,
@@ -105,7 +105,7 @@ pub fn save(folder: &Path, trainer: &Trainer, log: &Log) -> Result<()> {
     let (model, moments) = (trainer.model(), trainer.moments());
     let mut values = model.parameters.iter().chain(&moments.m).chain(&moments.v);
     if let Some(found) = values.find(|value| !value.is_finite()) {
-        let (found, lr) = (f64::from(*found), schedule::rate(&settings, step.saturating_sub(1)));
+        let (found, lr) = (f64::from(*found), trainer.last_rate());
         return Err(Error::Diverged { step, lr, what: "a parameter or a mean", found });
     }
     let loss_scale = trainer.scaler.map(|scaler| scaler.state());

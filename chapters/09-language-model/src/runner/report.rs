@@ -9,7 +9,7 @@ use crate::{
         checkpoint::{self, Log, Point},
         text::Text,
     },
-    train::{Flow, Reporter, Settings, Step, Trainer, schedule, validation},
+    train::{Flow, Reporter, Settings, Step, Trainer, validation},
 };
 use lab::{
     Unit,
@@ -141,7 +141,7 @@ impl<'s> Report<'s> {
         let training = std::mem::take(&mut self.log.training).max(1e-9);
         let seconds = self.log.seconds;
         let (validation, sample) = test(trainer, self.text)?;
-        let lr = schedule::rate(&trainer.settings, trainer.step.saturating_sub(1));
+        let lr = trainer.last_rate();
         // What is no number replaces no checkpoint, whose header can't have it.
         Step { step: trainer.step, loss: validation, lr, norm: 0.0 }.check()?;
         let point = Point {

@@ -115,6 +115,11 @@ impl<B: Backend> Trainer<B> {
         self.settings.batch * self.settings.length
     }
 
+    /// The learning rate of the last step.
+    pub fn last_rate(&self) -> f64 {
+        schedule::rate(&self.settings, self.step.saturating_sub(1))
+    }
+
     /// The model as it is now.
     pub fn model(&self) -> Model {
         let (config, tokenizer) = (self.config, self.tokenizer.clone());

@@ -207,24 +207,8 @@ fn processes(rec: &mut Recorder, repetitions: usize) -> lab::Result<()> {
                 rec.skip_at(REPLICAS.at(list), "this build has no MPI; build with --features mpi");
                 continue;
             }
-            let rate = |_| -> lab::Result<f64> {
-                let (words, size) = (arguments(job, EPOCHS), size.to_string());
-                let process = if engine == "mpi" {
-                    let mut mpirun = Command::new("mpirun");
-                    mpirun.args(["--allow-run-as-root", "--oversubscribe", "-n", &size]);
-                    mpirun.arg(&program).args(words);
-                    mpirun
-                } else {
-                    let mut own = Command::new(&program);
-                    own.args(words).args(["--replicas", &size, "--processes"]);
-                    own
-                };
-                let done = command::train(process, rec.data.as_deref())?;
-                // The first epoch warms up.
-                let rates = done.epochs.iter().skip(1).map(|epoch| epoch.images_per_second);
-                Ok(rates.fold(f64::NAN, f64::max))
-            };
-            let rates = (0..repetitions).map(rate).collect::<lab::Result<_>>()?;
+            let rates = (0..repetitions).map(|_| process_rate(rec, &program, job, engine, size));
+            let rates = rates.collect::<lab::Result<_>>()?;
             rec.record(REPLICAS.at(list), Samples(rates));
         }
     }
@@ -244,6 +228,30 @@ fn arguments(job: Job, epochs: usize) -> Vec<String> {
         words.extend([option.to_owned(), value.to_string()]);
     }
     words
+}
+
+fn process_rate(
+    rec: &Recorder,
+    program: &Path,
+    job: Job,
+    engine: &str,
+    size: usize,
+) -> lab::Result<f64> {
+    let words = arguments(job, EPOCHS);
+    let process = if engine == "mpi" {
+        let mut mpirun = Command::new("mpirun");
+        mpirun.args(["--allow-run-as-root", "--oversubscribe", "-n", &size.to_string()]);
+        mpirun.arg(program).args(words);
+        mpirun
+    } else {
+        let mut own = Command::new(program);
+        own.args(words).args(["--replicas", &size.to_string(), "--processes"]);
+        own
+    };
+    let done = command::train(process, rec.data.as_deref())?;
+    // The first epoch warms up.
+    let rates = done.epochs.iter().skip(1).map(|epoch| epoch.images_per_second);
+    Ok(rates.fold(f64::NAN, f64::max))
 }
 
 /// Ranks of a run that is to be disturbed.

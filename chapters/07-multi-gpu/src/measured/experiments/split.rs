@@ -498,18 +498,7 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
     let mut times: Vec<Vec<(Vec<f64>, f64)>> = vec![Vec::new(); sides.len()];
     for _ in 0..rounds {
         for (side, (wire, bucket)) in sides.iter().enumerate() {
-            let settings = Strategy::Overlap(BUCKETS[*bucket].1).settings(RANKS);
-            // Rank 0's second step of two behind its loss, in seconds: of each layer, and of all. The first one warms up.
-            let mut found = threads::run(RANKS, |comm| {
-                let mut member = Member::new(&job, settings, Wire::new(comm, WIRES[*wire].1))?;
-                for clock in [false, true] {
-                    member.step.device.clock = clock;
-                    member.comm().barrier()?;
-                    member.step(&batch)?;
-                }
-                Ok(member.recorded().map(|loaded| seconds(loaded.profile())).unwrap_or_default())
-            })?;
-            times[side].push(found.swap_remove(0));
+            times[side].push(one_step(&job, &batch, WIRES[*wire].1, BUCKETS[*bucket].1, RANKS)?);
         }
     }
     let took = |side: usize| Samples(times[side].iter().map(|(_, all)| *all).collect());
@@ -540,4 +529,25 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
         rec.record(GAIN.at(list), took(last).paired(&took(side), |without, with| without / with));
     }
     Ok(())
+}
+
+/// Rank 0's second step of two behind its loss, in seconds: of each layer, and of all. The first one warms up.
+fn one_step(
+    job: &Job,
+    batch: &Batch,
+    cost: Cost,
+    bucket: usize,
+    ranks: usize,
+) -> Result<(Vec<f64>, f64)> {
+    let settings = Strategy::Overlap(bucket).settings(ranks);
+    let mut times = threads::run(ranks, |comm| {
+        let mut member = Member::new(job, settings, Wire::new(comm, cost))?;
+        for clock in [false, true] {
+            member.step.device.clock = clock;
+            member.comm().barrier()?;
+            member.step(batch)?;
+        }
+        Ok(member.recorded().map(|loaded| seconds(loaded.profile())).unwrap_or_default())
+    })?;
+    Ok(times.swap_remove(0))
 }
