@@ -27,6 +27,7 @@ pub const YOURS: &str = "yours";
 Examples:
   cargo run -- measure                     every experiment, two minutes
   cargo run -- measure matmul --budget full
+  cargo run -- measure --budget book       good figures of nearly everything
   cargo run -- measure matmul.ladder       one experiment
   cargo run -- measure --peers=python3 backprop.race32
                                            next to PyTorch
@@ -35,7 +36,7 @@ Examples:
 pub struct Measure {
     /// Chapters (matmul, 1, 01-matmul) or single experiments (matmul.ladder); all of them if none is named
     what: Vec<String>,
-    /// How much time to take: quick leaves out the long experiments
+    /// How much time to take: quick and book leave out long experiments, unless they are named
     #[arg(long, value_enum, default_value = "quick")]
     budget: Budget,
     /// The folder for records [default: book/records]
@@ -69,9 +70,23 @@ pub struct Measure {
 pub enum Budget {
     /// About a minute for everything.
     Quick,
-    /// As long as good figures need.
+    /// Good figures, without what trains for a quarter of an hour or more.
+    Book,
+    /// As long as good figures of everything need.
     Full,
 }
+
+/// Each of these trains for a quarter of an hour or more. Most find accuracies, which hardly depend on the machine.
+const LONG: [&str; 8] = [
+    "training.models",
+    "performance.time_to",
+    "performance.time_long",
+    "performance.command",
+    "mixed_precision.amp",
+    "mixed_precision.ablations",
+    "multi_gpu.claims",
+    "multi_gpu.mistakes",
+];
 
 impl Measure {
     /// Runs the experiments that were asked for.
@@ -95,11 +110,11 @@ impl Measure {
         if self.send {
             return send(&folder);
         }
+        let chosen = choose(&chapters, &self.what, self.budget)?;
         let budget = match self.budget {
             Budget::Quick => lab::Budget::Quick,
-            Budget::Full => lab::Budget::Full,
+            Budget::Book | Budget::Full => lab::Budget::Full,
         };
-        let chosen = choose(&chapters, &self.what, budget)?;
         warn_if_unoptimised();
         let device = Device::choose(self.device.as_deref(), training::gpus())?;
         if let Some(python) = &self.peers {
@@ -133,7 +148,7 @@ fn machine_folder(records: &Path, name: &str) -> Result<PathBuf> {
 fn send(folder: &Path) -> Result<()> {
     if !folder.join("machine.json").is_file() {
         bail!(
-            "{} has no records; run `cargo run -- measure --budget full` first",
+            "{} has no records; run `cargo run -- measure --budget book` first",
             folder.display()
         );
     }
@@ -251,14 +266,18 @@ pub fn measure(chosen: &[(&Chapter, &Experiment)], how: &How) -> Result<()> {
     Ok(())
 }
 
-/// The experiments that `what` names: chapters, single experiments, or all of them. The quick budget leaves
+/// The experiments that `what` names: chapters, single experiments, or all of them. The smaller budgets leave
 /// out the long ones unless they are named one by one.
 pub fn choose<'c>(
     chapters: &'c [Chapter],
     what: &[String],
-    budget: lab::Budget,
+    budget: Budget,
 ) -> Result<Vec<(&'c Chapter, &'c Experiment)>> {
-    let fits = |experiment: &&Experiment| budget == lab::Budget::Full || experiment.quick;
+    let fits = |experiment: &&Experiment| match budget {
+        Budget::Quick => experiment.quick,
+        Budget::Book => !LONG.contains(&experiment.key),
+        Budget::Full => true,
+    };
     let of =
         |chapter: &'c Chapter| chapter.experiments.iter().filter(fits).map(move |e| (chapter, e));
     if what.is_empty() {
@@ -284,7 +303,7 @@ pub fn choose<'c>(
 mod tests {
     use super::*;
 
-    fn keys(what: &[&str], budget: lab::Budget) -> Result<Vec<&'static str>> {
+    fn keys(what: &[&str], budget: Budget) -> Result<Vec<&'static str>> {
         let chapters = chapters::all();
         let what: Vec<String> = what.iter().map(ToString::to_string).collect();
         Ok(choose(&chapters, &what, budget)?.iter().map(|(_, experiment)| experiment.key).collect())
@@ -292,29 +311,30 @@ mod tests {
 
     #[test]
     fn names_choose_chapters_and_experiments() {
-        let all = keys(&[], lab::Budget::Full).unwrap();
-        let by_name = keys(&["matmul"], lab::Budget::Full).unwrap();
+        let all = keys(&[], Budget::Full).unwrap();
+        let by_name = keys(&["matmul"], Budget::Full).unwrap();
         assert!(!by_name.is_empty() && by_name.iter().all(|key| key.starts_with("matmul.")));
-        assert_eq!(by_name, keys(&["1"], lab::Budget::Full).unwrap());
-        assert_eq!(by_name, keys(&["01-matmul"], lab::Budget::Full).unwrap());
+        assert_eq!(by_name, keys(&["1"], Budget::Full).unwrap());
+        assert_eq!(by_name, keys(&["01-matmul"], Budget::Full).unwrap());
         assert!(all.len() > by_name.len());
-        assert_eq!(by_name, keys(&["mat"], lab::Budget::Full).unwrap());
-        assert_eq!(keys(&["matmul.ladder"], lab::Budget::Quick).unwrap(), ["matmul.ladder"]);
+        assert_eq!(by_name, keys(&["mat"], Budget::Full).unwrap());
+        assert_eq!(keys(&["matmul.ladder"], Budget::Quick).unwrap(), ["matmul.ladder"]);
     }
 
     #[test]
-    fn quick_is_a_part_of_full() {
-        let (quick, full) =
-            (keys(&[], lab::Budget::Quick).unwrap(), keys(&[], lab::Budget::Full).unwrap());
-        assert!(!quick.is_empty() && quick.len() < full.len());
-        assert!(quick.iter().all(|key| full.contains(key)));
+    fn each_budget_is_a_part_of_the_next() {
+        let [quick, book, full] =
+            [Budget::Quick, Budget::Book, Budget::Full].map(|budget| keys(&[], budget).unwrap());
+        assert!(!quick.is_empty() && quick.len() < book.len());
+        assert!(quick.iter().all(|key| book.contains(key)));
+        assert_eq!(book.len() + LONG.len(), full.len());
     }
 
     #[test]
     fn unknown_names_are_refused_with_the_way_out() {
-        let error = format!("{:#}", keys(&["matmul.lader"], lab::Budget::Full).unwrap_err());
+        let error = format!("{:#}", keys(&["matmul.lader"], Budget::Full).unwrap_err());
         assert!(error.contains("--list") && error.contains("matmul.ladder"), "{error}");
-        let error = keys(&["cooking"], lab::Budget::Full).unwrap_err().to_string();
+        let error = keys(&["cooking"], Budget::Full).unwrap_err().to_string();
         assert!(error.contains("matmul"), "{error}");
     }
 }

@@ -115,7 +115,7 @@ impl<'a> Opening<'a> {
 
     /// What is to be measured before the training, which is an experiment of its own.
     fn wanted(&self) -> Result<Vec<(&Chapter, &Experiment)>> {
-        let others = measure::choose(&self.chapters, &[], Budget::Quick)?
+        let others = measure::choose(&self.chapters, &[], measure::Budget::Quick)?
             .into_iter()
             .filter(|(_, experiment)| experiment.key != training::experiments::MLP)
             .collect();
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn only_what_is_missing_is_measured_and_only_for_the_same_machine() {
         let chapters = chapters::all();
-        let all = || measure::choose(&chapters, &[], Budget::Quick).unwrap();
+        let all = || measure::choose(&chapters, &[], measure::Budget::Quick).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let machine = Machine::detect();
         let (chapter, experiment) = all()[0];

@@ -35,7 +35,7 @@ fn records_are_sent_as_one_file_and_received() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (mine, theirs) = (here.path().join("records"), there.path().join("records"));
     let (done, said) = throughput(here.path(), &mine, &["--send"]);
-    assert!(!done && said.contains("measure --budget full"), "{said}");
+    assert!(!done && said.contains("measure --budget book"), "{said}");
 
     copy(&root, &mine.join("yours"));
     let (done, said) = throughput(here.path(), &mine, &["--send"]);

@@ -61,7 +61,7 @@ pub struct Contribution {
 pub fn pack(records: &Records) -> Result<Contribution> {
     if records.values().next().is_none() {
         return Err(Error::message(
-            "nothing is measured yet; run `cargo run -- measure --budget full`",
+            "nothing is measured yet; run `cargo run -- measure --budget book`",
         ));
     }
     let mut chapters = records.chapters.clone();

@@ -64,7 +64,7 @@ pub(super) fn part(records: &[Records]) -> Vec<BookItem> {
     let mut text = "# Records\n\nEvery number of this book that is not cited was measured by `cargo run -- \
                     measure` on one of these machines. Each page here lists what one of \
                     them measured, with the command, the commit and the samples. Yours can also be listed here: \
-                    `cargo run -- measure --budget full`, then `cargo run -- measure \
+                    `cargo run -- measure --budget book`, then `cargo run -- measure \
                     --send`, which makes the file to send in.\n\n"
         .to_owned();
     for records in records {
