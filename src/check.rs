@@ -40,7 +40,7 @@ pub struct Check {
     #[arg(long, conflicts_with_all = ["hint", "solution", "verify"])]
     watch: bool,
     /// Show a hint: the first one, or number N
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", conflicts_with_all = ["solution", "verify"])]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", value_parser = crate::whole::<usize>(1..=u64::MAX), conflicts_with_all = ["solution", "verify"])]
     hint: Option<usize>,
     /// Show the solution
     #[arg(long, conflicts_with = "verify")]

@@ -10,7 +10,6 @@ use language_model::{
 };
 use serde_json::json;
 use std::{
-    fs,
     io::{IsTerminal, Read, stderr, stdin, stdout},
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -39,19 +38,19 @@ pub struct Generate {
     #[arg(long, value_name = "PATH")]
     prompt_file: Option<PathBuf>,
     /// The most tokens of the answer
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = crate::whole::<usize>(0..=u64::MAX))]
     tokens: usize,
     /// What scores are divided by: below 1 likely tokens gain, above 1 they lose, 0 takes the likeliest
-    #[arg(long, value_name = "T", default_value_t = Sampling::default().temperature, allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", default_value_t = Sampling::default().temperature)]
     temperature: f64,
     /// Only the K likeliest tokens; 0 for all
-    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(long, value_name = "K", default_value_t = 0, value_parser = crate::whole::<usize>(0..=u64::MAX))]
     top_k: usize,
     /// Only the likeliest tokens that together have the probability P; 1 for all
-    #[arg(long, value_name = "P", default_value_t = Sampling::default().top_p, allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", default_value_t = Sampling::default().top_p)]
     top_p: f64,
     /// Where the chance comes from: the same seed gives the same text
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::whole::<u64>(0..=u64::MAX))]
     seed: u64,
     /// Print one JSON object at the end instead of the text as it comes
     #[arg(long)]
@@ -116,7 +115,8 @@ impl Generate {
                 show(text);
             }
             if unread() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
+        })
+        .inspect_err(|_| show(if self.json { "" } else { "\n" }))?;
         let seconds = began.elapsed().as_secs_f64();
         if self.json {
             let value = json!({
@@ -169,9 +169,8 @@ impl Generate {
                 stdin().read_to_end(&mut bytes).context("standard input can't be read")?;
                 Ok(bytes)
             }
-            (None, Some(path)) => {
-                fs::read(path).with_context(|| format!("{} can't be read", path.display()))
-            }
+            (None, Some(path)) => lab::files::read_regular(path)
+                .with_context(|| format!("{} can't be read", path.display())),
         }
     }
 }
@@ -182,7 +181,7 @@ pub(crate) mod tests {
     use crate::parsed;
     use lab::run::MODEL;
     use language_model::{Config, Model, generate::TOKENIZER};
-    use std::cell::RefCell;
+    use std::{cell::RefCell, fs};
 
     fn said(words: &[&str], runs: &Path) -> Result<String> {
         let text = RefCell::new(String::new());
@@ -253,6 +252,8 @@ pub(crate) mod tests {
         let fails = |words: &[&str], at: &Path| format!("{:#}", said(words, at).unwrap_err());
         assert!(fails(&[], Path::new("none")).contains("train --model gpt"));
         assert!(fails(&["--prompt-file", "none.rs"], runs.path()).contains("none.rs"));
+        let folder = fails(&["--prompt-file", runs.path().to_str().unwrap()], runs.path());
+        assert!(folder.contains("not a regular file"), "{folder}");
         assert!(fails(&["--temperature", "-1"], runs.path()).contains("temperature"));
         assert!(fails(&["--top-p", "0"], runs.path()).contains("top-p"));
         assert!(fails(&["--prompt", "a", "--prompt-file", "b"], runs.path()).contains("--prompt"));

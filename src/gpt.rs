@@ -25,16 +25,16 @@ pub struct Gpt {
     #[arg(long, value_name = "SIZE")]
     size: Option<Size>,
     /// Train for so many minutes: some steps are timed, and the plan is corrected by the clock on the way [default: 10]
-    #[arg(long, value_name = "M", conflicts_with = "tokens", allow_negative_numbers = true)]
+    #[arg(long, value_name = "M", conflicts_with = "tokens")]
     minutes: Option<f64>,
     /// Train on so many tokens
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::whole::<u64>(1..=u64::MAX))]
     tokens: Option<u64>,
     /// Learn the files of a folder of yours, code or other text, in the place of the crates
     #[arg(long, value_name = "FOLDER")]
     text: Option<PathBuf>,
     /// Tokens that the model sees at once [default: 128 for tiny, 256 for others]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::whole::<usize>(1..=u64::MAX))]
     context: Option<usize>,
 }
 

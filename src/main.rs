@@ -29,7 +29,7 @@ use clap::{
 };
 use lab::{limits, names::text_of, out};
 use multi_gpu::replicas::member::alone;
-use std::{env, path::PathBuf, process::ExitCode};
+use std::{env, ops::RangeInclusive, path::PathBuf, process::ExitCode};
 
 /// Throughput: training neural networks on GPUs, in Rust.
 ///
@@ -114,7 +114,7 @@ impl Command {
 #[cfg(test)]
 fn parsed<A: clap::Args>(words: &[&str]) -> Result<A> {
     let command = A::augment_args(clap::Command::new("throughput").no_binary_name(true));
-    Ok(A::from_arg_matches(&command.try_get_matches_from(words)?)?)
+    Ok(A::from_arg_matches(&set(command).try_get_matches_from(words)?)?)
 }
 
 /// The command with its options. A variable of the environment that is empty is one that is not set.
@@ -123,9 +123,23 @@ fn cli() -> Cli {
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// A command whose options, and those of its subcommands, take nothing from empty variables.
+/// The parser of an option that is a whole number: each says in the same words what it takes.
+fn whole<N: TryFrom<u64>>(of: RangeInclusive<u64>) -> impl Fn(&str) -> Result<N, String> + Clone {
+    move |text: &str| {
+        let number = text.parse::<u64>().ok().filter(|number| of.contains(number));
+        number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| match *of.end() {
+            u64::MAX => format!("give a whole number from {}", of.start()),
+            most => format!("give a whole number from {} to {most}", of.start()),
+        })
+    }
+}
+
+/// A command whose options, and those of its subcommands, take nothing from empty variables, and numbers below 0 as numbers, to
+/// be refused by those who know what is right.
 fn set(command: clap::Command) -> clap::Command {
     let of = |arg: Arg| {
+        let takes = arg.get_action().takes_values();
+        let arg = arg.allow_negative_numbers(takes);
         let empty = arg.get_env().and_then(env::var_os).is_some_and(|value| value.is_empty());
         if empty { arg.env(Resettable::Reset) } else { arg }
     };
@@ -189,5 +203,33 @@ mod tests {
             command.get_subcommands().for_each(look);
         }
         look(&Cli::command());
+    }
+
+    /// What is no whole number is refused in the course's words, by each option of each command.
+    #[test]
+    fn a_whole_number_is_asked_for_in_words() {
+        fn look(command: &clap::Command, words: &[&str], said: &dyn Fn(&[&str]) -> Option<String>) {
+            for name in command.get_arguments().filter_map(Arg::get_long) {
+                let option = format!("--{name}=1x");
+                let said = said(&[words, &[option.as_str()]].concat()).unwrap_or_default();
+                assert!(!said.contains("invalid digit"), "{said}");
+            }
+            for sub in command.get_subcommands() {
+                look(sub, &[words, &[sub.get_name()]].concat(), said);
+            }
+        }
+        let said = |words: &[&str]| {
+            set(Cli::command()).try_get_matches_from(words).err().map(|error| error.to_string())
+        };
+        for (option, text, says) in [
+            ("--epochs", "many", "'--epochs <N>': give a whole number from 1"),
+            ("--seed", "-1", "'--seed <N>': give a whole number from 0"),
+            ("--limit", "0", "a whole number from 1"),
+            ("--recompute", "0", "a whole number from 1"),
+        ] {
+            let said = said(&["throughput", "train", option, text]).unwrap();
+            assert!(said.contains(says), "{said}");
+        }
+        look(&Cli::command(), &["throughput"], &said);
     }
 }

@@ -35,7 +35,7 @@ pub struct Open {
     #[arg(long)]
     no_serve: bool,
     /// The port; the next free one if it is taken, any free one for 0
-    #[arg(long, default_value_t = PORT)]
+    #[arg(long, default_value_t = PORT, value_parser = crate::whole::<u16>(0..=65535))]
     port: u16,
     /// A name by which the server may be called, such as a proxy's, besides localhost and addresses; may be repeated
     #[arg(long = "host", value_name = "NAME", value_parser = host_name)]

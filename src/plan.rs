@@ -5,7 +5,7 @@ use backprop::{
     count::{Counts, Model},
     fits::{self, Bytes, Moves},
 };
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, ValueEnum};
 use hardware::{
     calculator::{self, Options},
     cards::Market,
@@ -53,13 +53,13 @@ pub struct Plan {
     #[arg(long, default_value = "mlp")]
     model: String,
     /// Images (or sequences) of one step, over all cards
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = crate::whole::<u64>(1..=1_000_000_000))]
     batch: u64,
     /// The card: its memory, such as 24GiB, or its name, such as h100, h200, a100, rtx4090 or t4
     #[arg(long, value_name = "MEMORY|NAME")]
     card: Option<String>,
     /// How many cards: looks for the best split over them
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=search::MOST_CARDS as u64))]
+    #[arg(long, value_name = "N", value_parser = crate::whole::<u64>(1..=search::MOST_CARDS as u64))]
     cards: Option<u64>,
     /// How the cards reach each other: nvlink, nvlink3, ib, pcie, pcie3 or ethernet; that of the card otherwise
     #[arg(long, value_name = "NAME")]
@@ -74,7 +74,7 @@ pub struct Plan {
     #[arg(long)]
     buy: bool,
     /// With --buy: images (or tokens) of the whole run, repetitions counted [default: ten times MNIST's 60,000]
-    #[arg(long, value_name = "N", requires = "buy", value_parser = value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", requires = "buy", value_parser = crate::whole::<u64>(1..=u64::MAX))]
     examples: Option<u64>,
     /// With --buy: the job and the cards of one of the four readers, instead of a model: small, laptop, workstation or
     /// cluster
@@ -175,12 +175,8 @@ impl Plan {
             Some(name) => name.parse::<Reader>()?.options()?,
             None => Options::of(self.job()?),
         };
-        if let Some(cards) = self.cards {
-            options.cards = cards as u32;
-        }
-        if let Some(usd) = self.electricity {
-            options.electricity = usd;
-        }
+        options.cards = self.cards.map_or(options.cards, |cards| cards as u32);
+        options.electricity = self.electricity.unwrap_or(options.electricity);
         if !self.only.is_empty() {
             options.only.clone_from(&self.only);
         }
@@ -428,6 +424,9 @@ mod tests {
             ("--model gpt-7b --batch 1 --card abacus", "abacus"),
             ("--model none.json --batch 1", "none.json"),
             ("--model vgg99 --batch 1", "vgg99"),
+            ("--model gpt:layers=2,layers=3", "duplicate field `layers`"),
+            ("--model gpt:layers=2", "missing field `width`"),
+            ("--model mlp --card 99999999999999999999GiB", "an amount of memory"),
             ("--model mlp --batch 1 --card 24giraffes", "24giraffes"),
             ("--model mlp --batch 1 --card abacus", "abacus"),
         ] {

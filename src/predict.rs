@@ -35,8 +35,8 @@ pub struct Predict {
     /// The folder of the run whose model reads it
     #[arg(long, value_name = "DIR")]
     run: Option<PathBuf>,
-    /// Which image of an IDX file, from 0
-    #[arg(long, value_name = "N")]
+    /// Which image of an IDX file, from 0; need not be said of the only one
+    #[arg(long, value_name = "N", value_parser = crate::whole::<usize>(0..=u64::MAX))]
     index: Option<usize>,
     /// Print one JSON object
     #[arg(long)]
@@ -161,7 +161,7 @@ mod tests {
         let run = folder.path().join("runs/1");
         let (run, model) = (run.to_string_lossy(), run.join(MODEL));
         let none = Path::new("none");
-        let text = said(&[&file, "--run", &run, "--json"], none, true).unwrap();
+        let text = said(&[&file, "--index", "0", "--run", &run, "--json"], none, true).unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!((&value["model"], &value["model_file"]), (&json!("mlp"), &json!(model)));
         let probabilities: Vec<f64> =
@@ -170,7 +170,8 @@ mod tests {
         let largest = probabilities.iter().copied().fold(0.0, f64::max);
         let digit = value["digit"].as_u64().unwrap() as usize;
         assert_eq!(probabilities[digit].to_bits(), largest.to_bits());
-        let named = said(&[&file, "--model-file", &model.to_string_lossy(), "--json"], none, true);
+        let named = ["--index", "0", "--model-file", model.to_str().unwrap(), "--json"];
+        let named = said(&[&named[..], &[file.as_str()]].concat(), none, true);
         assert_eq!(named.unwrap(), text);
         assert!(said(&[&file, "--run", &run, "--model-file", "a"], none, true).is_err());
     }
@@ -187,6 +188,9 @@ mod tests {
         let run = none.to_string_lossy();
         let error = said(&[&file, "--run", &run], &runs, false).unwrap_err().to_string();
         assert!(error.contains("none") && error.contains("can't be read"), "{error}");
-        assert!(said(&[&file, "--index", "-1"], &runs, false).is_err());
+        let error = said(&[&file, "--index", "-1"], &runs, false).unwrap_err().to_string();
+        assert!(error.contains("give a whole number from 0"), "{error}");
+        let error = said(&[&file], &runs, false).unwrap_err().to_string();
+        assert!(error.contains("--index 2"), "{error}");
     }
 }

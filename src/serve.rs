@@ -2,7 +2,7 @@
 
 use crate::{generate::Which, stop, train::RUNS};
 use anyhow::Result;
-use clap::{Args, builder::RangedU64ValueParser as Ranged, value_parser};
+use clap::Args;
 use lab::{
     out::{say, warn},
     serve::host_name,
@@ -31,22 +31,22 @@ pub struct Serve {
     #[arg(long, default_value_t = Options::default().http.address)]
     address: IpAddr,
     /// The port; 0 for any that is free
-    #[arg(long, default_value_t = Options::default().http.port)]
+    #[arg(long, default_value_t = Options::default().http.port, value_parser = crate::whole::<u16>(0..=65535))]
     port: u16,
     /// A name by which it may be called, such as a proxy's, besides localhost and addresses; may be repeated
     #[arg(long = "host", value_name = "NAME", value_parser = host_name)]
     hosts: Vec<String>,
     /// Requests that share a step
-    #[arg(long, value_name = "N", default_value_t = Options::default().batch, value_parser = Ranged::<usize>::new().range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = Options::default().batch, value_parser = crate::whole::<usize>(1..=1024))]
     batch: usize,
     /// Requests that may wait for a place in the batch
-    #[arg(long, value_name = "N", default_value_t = Options::default().queue, value_parser = Ranged::<usize>::new().range(0..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = Options::default().queue, value_parser = crate::whole::<usize>(0..=10_000))]
     queue: usize,
     /// The most tokens of an answer
-    #[arg(long, value_name = "N", default_value_t = Options::default().tokens, value_parser = Ranged::<usize>::new().range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = Options::default().tokens, value_parser = crate::whole::<usize>(1..=1_000_000))]
     tokens: usize,
     /// The most seconds of an answer, waiting included
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = crate::whole::<u64>(1..=86_400))]
     time: u64,
 }
 
@@ -122,12 +122,12 @@ mod tests {
         assert!(fails(&["--port", "0"], Path::new("none")).contains("train --model gpt"));
         assert!(fails(&["--address", "here"], runs.path()).contains("here"));
         for (option, wrong, right) in [
-            ("--port", "70000", "0..=65535"),
+            ("--port", "70000", "from 0 to 65535"),
             ("--host", "http://a.example", "a name alone"),
-            ("--batch", "0", "1..=1024"),
-            ("--queue", "9223372036854775807", "0..=10000"),
-            ("--tokens", "0", "1..=1000000"),
-            ("--time", "18446744073709551615", "1..=86400"),
+            ("--batch", "0", "from 1 to 1024"),
+            ("--queue", "9223372036854775807", "from 0 to 10000"),
+            ("--tokens", "0", "from 1 to 1000000"),
+            ("--time", "18446744073709551615", "from 1 to 86400"),
         ] {
             let said = fails(&[option, wrong], runs.path());
             assert!(said.contains(right) && said.contains(option), "{said}");

@@ -2,7 +2,7 @@
 
 use crate::train::{Which, devices_for};
 use anyhow::{Context, Result, bail};
-use clap::{Args, value_parser};
+use clap::Args;
 use cpu_gpu::gpu::{self, Devices, Gpu, trace::Traced};
 use lab::{
     Unit, data,
@@ -40,7 +40,7 @@ pub struct Trace {
     #[arg(long, value_name = "NAME", default_value = "mlp")]
     model: Which,
     /// Images or sequences of a step [default: 128 images, 8 sequences]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = crate::whole::<u64>(1..=10_000))]
     batch: Option<u64>,
     /// Where: auto (a GPU, else the cores), cpu (the cores), cuda, opencl-gpu or opencl-cpu; a second one of a kind is cuda:1
     #[arg(long, default_value = "auto")]
@@ -49,7 +49,7 @@ pub struct Trace {
     #[arg(long, value_name = "NAME")]
     engine: Option<EngineKind>,
     /// Steps that are recorded: of the cores each call's median is shown, of a device the step of median length
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = crate::whole::<u64>(1..=1000))]
     steps: u64,
     /// The file for the viewer
     #[arg(long, value_name = "FILE", default_value = "trace.json")]

@@ -119,47 +119,47 @@ pub struct Train {
     #[arg(long)]
     optimizer: Option<Rule>,
     /// How many times the model sees all images [default: 10, or the recipe's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::whole::<usize>(1..=u64::MAX))]
     epochs: Option<usize>,
-    #[arg(long, value_name = "N", help = format!(
+    #[arg(long, value_name = "N", value_parser = crate::whole::<usize>(1..=u64::MAX), help = format!(
         "Images of one step; Keras takes 32, more of them train faster [default: {DEFAULT_BATCH}]"
     ))]
     pub(crate) batch: Option<usize>,
     /// The learning rate: how far one step goes [default: 0.001, the optimizer's usual one, or the recipe's]
-    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "RATE")]
     pub(crate) lr: Option<f64>,
     /// What becomes of the learning rate: constant, or cosine (it falls to zero) [default: constant, or the recipe's]
     #[arg(long)]
     schedule: Option<Schedule>,
     /// Steps in which the learning rate grows from almost nothing [default: 0, or the recipe's]
-    #[arg(long, value_name = "STEPS")]
+    #[arg(long, value_name = "STEPS", value_parser = crate::whole::<usize>(0..=u64::MAX))]
     pub(crate) warmup: Option<usize>,
     /// The fraction of itself that a weight loses in a step, before the learning rate [default: 0, or the recipe's]
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE")]
     pub(crate) decay: Option<f64>,
     /// The fraction of units that dropout switches off [default: 0.2, or the recipe's]
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE")]
     dropout: Option<f64>,
     /// Show each image a little changed in each epoch: true or false [default: false, or the recipe's]
     #[arg(long, value_name = "BOOL")]
     augment: Option<bool>,
     /// Hold back a sixth of the training images, stop after N epochs without a smaller loss on them, and keep the
     /// best epoch's weights
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::whole::<usize>(1..=u64::MAX))]
     patience: Option<usize>,
     /// Where first weights, order and dropout come from [default: 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::whole::<u64>(0..=u64::MAX))]
     pub(crate) seed: Option<u64>,
     /// Train on N images only, drawn by the seed
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::whole::<usize>(1..=u64::MAX))]
     limit: Option<usize>,
     /// Take at most N images or sequences of a batch at a time and add their gradients up: the same step in less memory, but
     /// for a batch normalisation, which sees smaller batches
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::whole::<usize>(1..=u64::MAX))]
     pub(crate) accumulate: Option<usize>,
-    /// Keep what goes into N segments of the model and compute the rest again in the backward pass: the same step in less
-    /// memory and more time
-    #[arg(long, value_name = "N")]
+    /// Keep what goes into N segments of the model, at most one for each operation, and compute the rest again in the backward
+    /// pass: the same step in less memory and more time
+    #[arg(long, value_name = "N", value_parser = crate::whole::<usize>(1..=u64::MAX))]
     pub(crate) recompute: Option<usize>,
     /// The run's folder [default: a new one in runs]
     #[arg(long, value_name = "DIR", value_parser = value_parser!(PathBuf))]
@@ -169,7 +169,7 @@ pub struct Train {
     pub(crate) resume: bool,
     /// Copies of the model that train together, each from its part of every batch: the same step, but for a batch
     /// normalisation [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::whole::<usize>(1..=u64::MAX))]
     pub(crate) replicas: Option<usize>,
     /// Make the replicas processes, not threads
     #[arg(long)]
@@ -296,9 +296,7 @@ impl Train {
         }
         let run =
             if self.resume { self.resumed(runs)? } else { self.run.clone().unwrap_or_default() };
-        if let Some(named) = &self.run {
-            can_be_folder(named)?;
-        }
+        self.run.iter().try_for_each(|run| can_be_folder(run))?;
         self.gpt.job(self, run)
     }
 
@@ -425,10 +423,11 @@ impl Train {
             recompute: self.recompute.unwrap_or(base.recompute),
         };
         settings.check()?;
-        let device = self.place(&settings)?;
-        if let Some(run) = &run {
-            can_be_folder(run)?;
+        if self.dropout.is_some_and(|share| share > 0.0) && !settings.drops() {
+            bail!("--dropout is for mlp and cnn; leave it out for {}", settings.model);
         }
+        let device = self.place(&settings)?;
+        run.iter().try_for_each(|run| can_be_folder(run))?;
         let start = if self.resume { Start::Resume } else { Start::New };
         let makers = mixed_precision::amp::makers();
         Ok(Config { settings, device, run, start, data, makers, ..Config::default() })
@@ -437,18 +436,12 @@ impl Train {
 
 /// That a run's folder is one or can become one.
 fn can_be_folder(run: &Path) -> Result<()> {
-    match (fs::metadata(run), fs::symlink_metadata(run)) {
-        (Ok(facts), _) if !facts.is_dir() => {
-            bail!("{} is no folder; choose another one with --run", run.display())
-        }
-        (Err(_), Ok(_)) => {
-            bail!(
-                "{} is a link that leads nowhere; choose another folder with --run",
-                run.display()
-            )
-        }
-        _ => Ok(()),
-    }
+    let what = match (fs::metadata(run), fs::symlink_metadata(run)) {
+        (Ok(facts), _) if !facts.is_dir() => "no folder",
+        (Err(_), Ok(_)) => "a link that leads nowhere",
+        _ => return Ok(()),
+    };
+    bail!("{} is {what}; choose another folder with --run", run.display())
 }
 
 /// Makes a folder that was not there: `runs/2025-01-31T12-00-00-mlp`, with a number behind it if another program was
@@ -477,18 +470,11 @@ fn fresh(runs: &Path, model: &str) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use crate::parsed;
     use training::{Silent, train_on};
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        train: Train,
-    }
-
     fn options(words: &[&str]) -> Result<Train, String> {
-        let words = ["train"].iter().chain(words);
-        Line::try_parse_from(words).map(|line| line.train).map_err(|e| e.to_string())
+        parsed::<Train>(words).map_err(|error| error.to_string())
     }
 
     fn config(words: &[&str], runs: &Path) -> Result<Config> {
@@ -615,6 +601,8 @@ mod tests {
             let error = config(&[flag, value], runs).unwrap_err().to_string();
             assert!(error.contains(flag), "{error}");
         }
+        let linear = config(&["--model", "linear", "--dropout", "0.5"], runs).unwrap_err();
+        assert!(linear.to_string().contains("leave it out for linear"), "{linear}");
         let error =
             options(&["--device", "tpu"]).unwrap().config(None, runs).unwrap_err().to_string();
         assert!(error.contains("tpu"), "{error}");

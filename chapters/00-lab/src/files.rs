@@ -13,11 +13,18 @@ use std::{
 /// # Errors
 /// The system's, and one that says that it is no regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    if fs::metadata(path)?.is_file() {
-        File::open(path)
-    } else {
-        Err(io::Error::other("it is not a regular file"))
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
     }
+    File::open(path)
+}
+
+/// The bytes of a file that [`open_regular`] opens.
+///
+/// # Errors
+/// As [`open_regular`].
+pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    open_regular(path).and_then(|_| fs::read(path))
 }
 
 /// A file's text without the byte order mark that an editor may have put before it.
@@ -88,8 +95,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        let said = open_regular(&pipe).unwrap_err().to_string();
-        assert!(said.contains("not a regular file"), "{said}");
+        for said in [open_regular(&pipe).map(drop), read_regular(&pipe).map(drop)] {
+            assert!(said.unwrap_err().to_string().contains("not a regular file"));
+        }
     }
 
     #[test]
@@ -98,6 +106,7 @@ mod tests {
         let file = folder.path().join("file");
         fs::write(&file, b"text").unwrap();
         assert_eq!(io::read_to_string(open_regular(&file).unwrap()).unwrap(), "text");
+        assert_eq!(read_regular(&file).unwrap(), b"text");
         assert!(open_regular(folder.path()).is_err());
         let missing = open_regular(&folder.path().join("none")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);

@@ -98,7 +98,7 @@ pub fn bytes(text: &str) -> Result<u64> {
     };
     let value = number.trim().parse::<f64>().ok().map(|number| number * scale as f64);
     match value {
-        Some(value) if value.is_finite() && value >= 1.0 => Ok(value as u64),
+        Some(value) if (1.0..1e18).contains(&value) => Ok(value as u64),
         _ => Err(Error::Config(format!("`{text}` is no amount of memory; write it like 24GiB"))),
     }
 }

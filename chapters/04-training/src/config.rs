@@ -211,11 +211,15 @@ pub const DEFAULT_BATCH: usize = 128;
 pub const LARGEST_BATCH: usize = 65_536;
 
 impl Settings {
+    /// Whether dropout switches units off in the model.
+    pub fn drops(&self) -> bool {
+        self.dropout > 0.0 && matches!(self.model, Model::Mlp | Model::Cnn)
+    }
+
     /// Which generator draws dropout's masks: 1 is chapter 5's. An engine that draws others gets another number, for a run with
     /// a part of each would be neither. 0 is dfdx's, what a program drew that wrote no number, and a model without dropout.
     pub fn masks(&self) -> u32 {
-        let drawn = self.dropout > 0.0 && matches!(self.model, Model::Mlp | Model::Cnn);
-        u32::from(drawn && self.engine == EngineKind::Fast)
+        u32::from(self.drops() && self.engine == EngineKind::Fast)
     }
 
     /// Refuses choices that can't work.
@@ -242,23 +246,16 @@ impl Settings {
         if self.batch > LARGEST_BATCH {
             return Err(Error::Config(format!("--batch must be at most {LARGEST_BATCH}")));
         }
-        if !(self.lr.is_finite() && self.lr > 0.0) {
-            return Err(Error::Config(format!(
-                "--lr must be a number above 0, such as 0.001, not {}",
-                short(self.lr)
-            )));
-        }
-        if !(self.decay.is_finite() && self.decay >= 0.0) {
-            return Err(Error::Config(format!(
-                "--decay must be a number from 0, such as 0.01, not {}",
-                short(self.decay)
-            )));
-        }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return Err(Error::Config(format!(
-                "--dropout must be a fraction from 0 up to, not including, 1, not {}",
-                short(self.dropout)
-            )));
+        let Self { lr, decay, dropout, .. } = *self;
+        for (flag, value, right, range) in [
+            ("--lr", lr, lr > 0.0, "a number above 0, such as 0.001"),
+            ("--decay", decay, decay >= 0.0, "a number from 0, such as 0.01"),
+            ("--dropout", dropout, (0.0..1.0).contains(&dropout), "a fraction from 0 to below 1"),
+        ] {
+            if !right || !value.is_finite() {
+                let value = short(value);
+                return Err(Error::Config(format!("{flag} must be {range}, not {value}")));
+            }
         }
         Ok(())
     }

@@ -62,9 +62,9 @@ fn smaller(lr: f64, chosen: f64, decay: f64) -> String {
             "a weight decay of {decay}; start again with a smaller one, such as --decay 0.01"
         );
     }
-    // Not 0.00030000000000000003.
-    let tenth = format!("{:.2e}", chosen / 10.0).parse().unwrap_or(chosen);
-    let (lr, next) = (short(lr), short(if chosen > 0.01 { 0.001 } else { tenth }));
+    // Not 0.00030000000000000003, nor what a schedule made of 1000.
+    let brief = |rate: f64| short(format!("{rate:.2e}").parse().unwrap_or(rate));
+    let (lr, next) = (brief(lr), brief(if chosen > 0.01 { 0.001 } else { chosen / 10.0 }));
     format!("a learning rate of {lr}; start again with a smaller one, such as --lr {next}")
 }
 

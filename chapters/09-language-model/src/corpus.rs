@@ -90,7 +90,7 @@ impl Corpus {
     pub fn own(folder: &Path) -> Result<Self> {
         if !folder.is_dir() {
             return Err(Error::Config(format!(
-                "there is no folder {}; name one with --text",
+                "there is no folder {}; name one with --text, and put a single file into one of its own",
                 folder.display()
             )));
         }

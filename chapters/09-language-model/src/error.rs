@@ -60,14 +60,14 @@ pub enum Error {
         /// The context's length.
         context: usize,
     },
-    /// The loss or the gradient's norm is no longer finite.
+    /// The loss or the gradient's norm is no longer finite, or a loss or a parameter is too large to go on with.
     #[error("{what} became {found:.3e} in step {step}, with a learning rate of {lr:.1e}; start again with a smaller one, such as --lr {:.1e}", (.lr / 3.0).min(1e-3))]
     Diverged {
         /// The step, from 1.
         step: u64,
         /// The learning rate of this step.
         lr: f64,
-        /// The batch's loss, or the norm of its gradient.
+        /// What it was: the batch's loss, or the norm of its gradient.
         what: &'static str,
         /// What it is.
         found: f64,

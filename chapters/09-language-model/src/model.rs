@@ -2,12 +2,12 @@
 
 use crate::{Config, Error, Layout, Result};
 use lab::{
-    files::{check_sum, open_regular, with_metadata},
+    files::{check_sum, read_regular, with_metadata},
     random::{SplitMix64, key},
     run::write_whole,
 };
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 /// The deviation of the first weights (Radford et al. 2019, GPT-2).
 const DEVIATION: f64 = 0.02;
@@ -85,9 +85,8 @@ impl Model {
     pub fn load(path: &Path) -> Result<Self> {
         let damaged =
             |why: &str| Error::file(path, format!("{why}; train a model to write a new one"));
-        let read = open_regular(path).and_then(|_| fs::read(path));
-        let bytes =
-            read.map_err(|error| Error::file(path, format!("it can't be read ({error})")))?;
+        let unread = |error| damaged(&format!("it can't be read ({error})"));
+        let bytes = read_regular(path).map_err(unread)?;
         let foreign = || damaged("it is not a safetensors file, or incomplete");
         let (_, about) = SafeTensors::read_metadata(&bytes).map_err(|_| foreign())?;
         let about = about.metadata().clone().unwrap_or_default();

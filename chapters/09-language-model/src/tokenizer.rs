@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::{collections::HashMap, fs, path::Path};
+use std::{collections::HashMap, path::Path};
 pub use training::Pair;
 
 /// The rank of each pair that is joined, and the token that it becomes.
@@ -184,10 +184,10 @@ impl Tokenizer {
     /// # Errors
     /// If the file can't be read or is no such file.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = fs::read(path).map_err(|cause| lab::Error::io(path, cause))?;
         let wrong = |why: String| {
-            Error::file(path, format!("it is no tokenizer of this course ({why}); train one anew"))
+            Error::file(path, format!("no tokenizer ({why}); copy that of the model's run here"))
         };
+        let text = lab::files::read_regular(path).map_err(|why| wrong(why.to_string()))?;
         let text = String::from_utf8_lossy(&text); // what is no text is refused as no JSON, or as another format
         let file: File =
             serde_json::from_str(unmarked(&text)).map_err(|why| wrong(why.to_string()))?;

@@ -13,7 +13,7 @@
 
 use crate::{
     Error, Result,
-    files::open_regular,
+    files::{open_regular, read_regular},
     run::files::{ALL, CHECKPOINT, METRICS},
 };
 use serde::{
@@ -148,12 +148,10 @@ pub fn unpack<H: DeserializeOwned>(
 /// [`Error::Damaged`] if there is none or it can't be read.
 fn bytes(folder: &Path) -> Result<Vec<u8>> {
     let path = folder.join(CHECKPOINT);
-    let mut bytes = Vec::new();
-    match open_regular(&path).and_then(|mut file| file.read_to_end(&mut bytes)) {
-        Ok(_) => Ok(bytes),
-        Err(e) if e.kind() == ErrorKind::NotFound => Err(missing(folder)),
-        Err(e) => Err(Error::damaged(&path, format!("it can't be read ({e})"))),
-    }
+    read_regular(&path).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => missing(folder),
+        _ => Error::damaged(&path, format!("it can't be read ({e})")),
+    })
 }
 
 /// What `of` makes of the checkpoint in a run's folder.

@@ -31,6 +31,10 @@ impl<D: Engine> Sets<D> {
     /// # Errors
     /// [`Error::Config`] if they do not fit the models, are too few, or show nothing; [`Error::Device`].
     pub fn new(dev: &D, settings: &Settings, train: &Split, test: &Split) -> Result<Self> {
+        let count = train.len();
+        let more = settings.limit.filter(|limit| *limit > count);
+        let told = |limit| format!("--limit {limit} takes all of the {count} training images");
+        let mut doubts: Vec<String> = more.map(told).into_iter().collect();
         let (learn, held_out) = split(train, settings)?;
         let learn = learn.as_ref().unwrap_or(train);
         let train = Resident::new(dev, learn)?;
@@ -39,7 +43,6 @@ impl<D: Engine> Sets<D> {
         let on_device = Resident::new(dev, test)?;
         let level = learn.mean_and_deviation().0;
         let learned = (0..learn.len()).map(|i| learn.image(i)).collect();
-        let mut doubts = Vec::new();
         let all =
             [("training", Some(learn)), ("validation", held_out.as_ref()), ("test", Some(test))];
         for (name, split) in all.into_iter().filter_map(|(name, split)| Some((name, split?))) {

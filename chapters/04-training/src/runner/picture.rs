@@ -29,7 +29,7 @@ const LARGEST: u64 = 64_000_000;
 const LARGEST_FILE: u64 = 512 << 20;
 
 /// Reads an image as the 784 values from 0 to 1 of a model's training images, which look like `form`: a PNG or JPEG file
-/// of any size and background, or image `index` (0 if it is `None`) of an IDX file, plain or gzip.
+/// of any size and background, or image `index` of an IDX file, plain or gzip, which need not be named where it is the only one.
 ///
 /// # Errors
 /// [`lab::Error::Damaged`] if the file can't be read, is no image, is too large, or what it shows can't be one digit.
@@ -37,9 +37,7 @@ pub fn read(path: &Path, index: Option<usize>, form: &Form) -> Result<Vec<f32>> 
     let refuse = |why: String| Error::Lab(lab::Error::damaged(path, why));
     let bytes = bytes(path).map_err(refuse)?;
     let pages = match (&bytes[..], index) {
-        ([0, 0, 8, 1 | 3, ..], _) => {
-            return of_idx(&bytes, index.unwrap_or(0), form).map_err(refuse);
-        }
+        ([0, 0, 8, 1 | 3, ..], _) => return of_idx(&bytes, index, form).map_err(refuse),
         (_, Some(_)) => return Err(refuse("--index is for IDX files, and this is none".into())),
         (_, None) => of_image(&bytes).map_err(refuse)?,
     };
@@ -93,8 +91,8 @@ fn bytes(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Image `index` of an IDX file, as it is.
-fn of_idx(bytes: &[u8], index: usize, form: &Form) -> Result<Vec<f32>, String> {
+/// Image `index` of an IDX file, or the only one, as it is.
+fn of_idx(bytes: &[u8], index: Option<usize>, form: &Form) -> Result<Vec<f32>, String> {
     let (header, data) = idx::images(bytes).map_err(|fault| format!("it {fault}"))?;
     let (rows, cols) = (header.rows, header.cols);
     if (rows, cols) != (form.rows, form.cols) {
@@ -104,9 +102,9 @@ fn of_idx(bytes: &[u8], index: usize, form: &Form) -> Result<Vec<f32>, String> {
         ));
     }
     let last = header.count - 1;
-    if index > last {
-        return Err(format!("it has no image {index}; the last one is --index {last}"));
-    }
+    let Some(index) = index.or((last == 0).then_some(0)).filter(|index| *index <= last) else {
+        return Err(format!("choose one of its images, from --index 0 to --index {last}"));
+    };
     let greys = &bytes[data][index * rows * cols..][..rows * cols];
     Ok(greys.iter().map(|grey| f32::from(*grey) / 255.0).collect())
 }

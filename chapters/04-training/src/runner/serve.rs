@@ -24,12 +24,12 @@ use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
 use backprop::softmax::best;
 use dfdx::prelude::*;
 use lab::{
-    files::{check_sum, open_regular, with_metadata},
+    files::{check_sum, read_regular, with_metadata},
     run::{files::not_written, write_whole},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::{collections::BTreeMap, io::Read, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 /// A model that classifies digits, on the CPU.
 pub struct Classifier {
@@ -90,6 +90,9 @@ const SHA256: &str = "sha256";
 const TESTED: &str = "tested";
 /// The key of [`Form`] there.
 const FORM: &str = "training_images";
+/// Why a file of safetensors without [`MODEL`] is refused.
+const NAMELESS: &str =
+    "it does not say which model of digits it is; prompt a language model with generate --model";
 
 impl Classifier {
     /// A classifier with random weights, from a seed.
@@ -168,17 +171,14 @@ impl Classifier {
     /// [`lab::Error::Damaged`] that says what is wrong with the file: missing, not whole, or of another model.
     pub fn load(path: &Path) -> Result<Self> {
         let refuse = |why: String| Error::Lab(lab::Error::damaged(path, why));
-        let broken = |e| refuse(format!("this is not a whole safetensors file ({e:?})"));
-        let mut bytes = Vec::new();
-        let read = open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes));
-        read.map_err(|e| refuse(format!("the model can't be read ({e})")))?;
+        let broken = |_| refuse("this is not a whole safetensors file; train again".to_owned());
+        let unread = |e| refuse(format!("the model can't be read ({e}); name another with --run"));
+        let bytes = read_regular(path).map_err(unread)?;
         let file = SafeTensors::deserialize(&bytes).map_err(broken)?;
         let (_, about) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
         let says = |key| about.metadata().as_ref().and_then(|about| about.get(key));
-        let kind = match says(MODEL) {
-            Some(name) => name.parse().map_err(|e: lab::Error| refuse(e.to_string()))?,
-            None => return Err(refuse("it does not say which model it is".to_owned())),
-        };
+        let kind = says(MODEL).ok_or_else(|| refuse(NAMELESS.to_owned()))?;
+        let kind = kind.parse().map_err(|e: lab::Error| refuse(e.to_string()))?;
         let mut classifier = Self::random(kind, 0)?;
         let mut weights = Vec::new();
         for (name, shape) in classifier.model.tensors()? {
@@ -206,15 +206,9 @@ impl Classifier {
         classifier.model.set(&weights)?;
         // Other programs write no such thing, and a model without it is as good.
         let tested = says(TESTED).and_then(|text| serde_json::from_str(text).ok());
-        let form = match says(FORM).map(|text| serde_json::from_str::<Form>(text)) {
-            None => Form::default(),
-            Some(Ok(form)) if form.is_sound() => form,
-            Some(_) => {
-                return Err(refuse(format!(
-                    "what it says of its training images (`{FORM}`) can't be; train the model again"
-                )));
-            }
-        };
+        let form = says(FORM).map_or(Some(Form::default()), |text| serde_json::from_str(text).ok());
+        let odd = || refuse(format!("what it says of its {FORM} can't be; train the model again"));
+        let form = form.filter(Form::is_sound).ok_or_else(odd)?;
         Ok(classifier.with_tested(tested.filter(Tested::is_sound)).with_form(form))
     }
 
@@ -247,7 +241,7 @@ impl Classifier {
     /// The probability of each class, for each image of 784 values from 0 to 1.
     ///
     /// # Errors
-    /// [`Error::Config`] if `pixels` is not a whole number of images, or none.
+    /// [`Error::Config`] if `pixels` is not a whole number of images, or none, or if a score is no number.
     pub fn probabilities(&self, pixels: &[f32]) -> Result<Vec<Vec<f64>>> {
         let scores = self.scores(pixels)?;
         Ok(scores.chunks_exact(CLASSES).map(softmax).collect())
@@ -271,6 +265,9 @@ impl Classifier {
         }
         let shape = (pixels.len() / PIXELS, Const::<PIXELS>);
         let images = self.dev.try_tensor_from_vec(pixels.to_vec(), shape).map_err(Error::device)?;
-        Ok(self.model.scores(images).map_err(Error::device)?.as_vec())
+        let scores = self.model.scores(images).map_err(Error::device)?.as_vec();
+        let numbers = scores.iter().all(|score| score.is_finite());
+        let why = "the model's scores are not numbers; train it again with a smaller learning rate";
+        numbers.then_some(scores).ok_or_else(|| Error::Config(why.to_owned()))
     }
 }

@@ -34,13 +34,14 @@ impl Watcher for Terminal<'_> {
         self.history.clone_from(&begin.history);
         self.progress = Progress::new("training", (epochs * begin.steps) as u64);
         self.progress.println(&format!("data: {}", begin.data));
+        let many = |n: usize, what| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         self.progress.println(&format!(
-            "{model} on {}, {precision}: {} images, {epochs} {} of {} steps, batch {batch}, \
-             learning rate {}, seed {seed}",
+            "{model} on {}, {precision}: {}, {} of {}, batch {batch}, learning rate {}, \
+             seed {seed}",
             begin.device,
-            begin.images.0,
-            if *epochs == 1 { "epoch" } else { "epochs" },
-            begin.steps,
+            many(begin.images.0, "image"),
+            many(*epochs, "epoch"),
+            many(begin.steps, "step"),
             short(*lr)
         ));
         if begin.done != (0, 0) {

@@ -14,6 +14,8 @@ fn a_run_that_diverges_hears_which_choice_was_too_large() {
         "{wild}"
     );
     assert!(said(0.003, 0.01).ends_with("such as --lr 0.0003"), "{}", said(0.003, 0.01));
+    let planned = said(999.732_293_738, 0.0);
+    assert!(planned.contains("a learning rate of 1000; "), "{planned}");
     let decays = said(0.001, 1e23);
     assert!(
         decays.contains("a weight decay of 1e23") && decays.ends_with("--decay 0.01"),

@@ -326,13 +326,15 @@ fn the_order_of_the_files_is_no_trap_and_missing_classes_are_named() {
     };
     let train = without(&DRAWN.train, &[8, 9]);
     let data = DataSet { train, test: without(&DRAWN.test, &[0]), ..DRAWN.clone() };
-    let (_, warned) = run(Settings { patience: Some(2), epochs: 1, ..settings }, &data);
+    let (patience, limit) = (Some(2), Some(99_999));
+    let (_, warned) = run(Settings { patience, limit, epochs: 1, ..settings }, &data);
     let named = [
+        "--limit 99999 takes all of the ",
         "training images is of class 8 or 9",
         "validation images is of class 8 or 9",
         "test images is of class 0",
     ];
-    assert_eq!(warned.len(), 3, "{warned:?}");
+    assert_eq!(warned.len(), 4, "{warned:?}");
     assert!(warned.iter().zip(named).all(|(words, named)| words.contains(named)), "{warned:?}");
 }
 

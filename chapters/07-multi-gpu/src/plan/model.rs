@@ -6,7 +6,10 @@ use backprop::{
     fits::Moves,
 };
 use performance::gpu::cost::Work;
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Serialize,
+    de::value::{self, MapDeserializer},
+};
 
 /// Layers that stay together, and what they need for one example: an image, or a sequence of words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -229,6 +232,9 @@ pub struct Transformer {
     pub vocabulary: u32,
 }
 
+/// A transformer as a user describes one.
+const LIKE: &str = "gpt:layers=32,width=4096,heads=32,sequence=2048,vocabulary=50257";
+
 /// The most blocks of a transformer that are planned for.
 pub const MOST_LAYERS: u32 = 1000;
 
@@ -255,31 +261,20 @@ impl Transformer {
         let Some(text) = name.strip_prefix("gpt:") else {
             if known.is_none() && name.starts_with("gpt") {
                 return Err(Error::Config(format!(
-                    "there is no transformer `{name}`; give gpt-125m, gpt-1.3b, gpt-7b, gpt-13b, gpt-175b, gpt-1t, or gpt:layers=32,width=4096,heads=32,sequence=2048,vocabulary=50257"
+                    "there is no transformer `{name}`; give gpt-125m, gpt-1.3b, gpt-7b, gpt-13b, gpt-175b, gpt-1t, or {LIKE}"
                 )));
             }
             return Ok(known);
         };
-        let mut found = Self { layers: 0, width: 0, heads: 0, sequence: 0, vocabulary: 0 };
+        let wrong = |why: String| Error::Config(format!("`{name}`: {why}; write it like {LIKE}"));
+        let mut sizes = Vec::new();
         for part in text.split(',') {
-            let (key, value) = part.split_once('=').unwrap_or((part, ""));
-            let place = match key.trim() {
-                "layers" => &mut found.layers,
-                "width" => &mut found.width,
-                "heads" => &mut found.heads,
-                "sequence" => &mut found.sequence,
-                "vocabulary" => &mut found.vocabulary,
-                other => {
-                    return Err(Error::Config(format!(
-                        "a transformer has no `{other}`; it has layers, width, heads, sequence and vocabulary"
-                    )));
-                }
-            };
-            *place = value.trim().parse().map_err(|_| {
-                Error::Config(format!("`{part}` has no whole number; write it like layers=32"))
-            })?;
+            let (key, size) = part.split_once('=').unwrap_or((part, ""));
+            let none = |_| wrong(format!("`{part}` has no whole number"));
+            sizes.push((key.trim(), size.trim().parse::<u32>().map_err(none)?));
         }
-        Ok(Some(found))
+        let sizes = MapDeserializer::<_, value::Error>::new(sizes.into_iter());
+        Self::deserialize(sizes).map(Some).map_err(|why| wrong(why.to_string()))
     }
 
     /// What its blocks need for one sequence, in mixed precision.

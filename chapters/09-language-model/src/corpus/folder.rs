@@ -1,7 +1,7 @@
 //! Rust files in folders: of a crate whose archive is not there (a vendored one), and of the workspace itself.
 
 use super::source::{Package, Unsorted};
-use crate::Result;
+use crate::{Error, Result};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -62,13 +62,15 @@ const OWN: &str = "MIT OR Apache-2.0";
 const LONGEST: u64 = 64 << 20;
 
 /// All files of somebody's own folder, by package as in [`workspace`]. A package's licence is what its `Cargo.toml` states, if
-/// it does: what others wrote may lie among one's own. Files of more than 64 MiB are left out, too.
+/// it does: what others wrote may lie among one's own. Files of more than 64 MiB are left out, too, and those without a length,
+/// as a system makes up while they are read: some have no end.
 ///
 /// # Errors
-/// If a file can't be read.
+/// If a file can't be read: it is named.
 pub fn own(root: &Path) -> Result<Vec<Unsorted>> {
-    let short = |path: &Path| path.metadata().is_ok_and(|about| about.len() <= LONGEST);
-    let mut found = by_package(root, short)?;
+    let short = |path: &Path| path.metadata().is_ok_and(|file| (1..=LONGEST).contains(&file.len()));
+    let way = |why| Error::Config(format!("{why}; name a folder with --text that can be read"));
+    let mut found = by_package(root, short).map_err(way)?;
     for (package, files) in &mut found {
         // The package's own manifest is the one with the shortest path.
         let manifest = files.iter().filter(|(path, _)| path.ends_with("Cargo.toml"));

@@ -46,7 +46,7 @@ pub fn can_share(replicas: usize, batch: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::Config(format!(
-        "{replicas} replicas can't share a batch of {batch} sequences; take 1 to {most}"
+        "{replicas} replicas can't share a batch of {batch} sequences; take {most} at most"
     )))
 }
 

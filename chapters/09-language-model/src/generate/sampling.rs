@@ -35,12 +35,13 @@ impl Sampling {
         let Self { temperature, top_p, .. } = *self;
         if !(0.0..=100.0).contains(&temperature) {
             return Err(Error::Config(format!(
-                "the temperature is {temperature}; it must be 0 (the likeliest token) to 100"
+                "the temperature is {temperature:?}; it must be 0 (the likeliest token) to 100"
             )));
         }
         if !(top_p > 0.0 && top_p <= 1.0) {
-            let what = "it must be above 0, and at most 1 (all tokens)";
-            return Err(Error::Config(format!("top-p is {top_p}; {what}")));
+            return Err(Error::Config(format!(
+                "top-p is {top_p:?}; it must be above 0, at most 1"
+            )));
         }
         Ok(())
     }

@@ -99,12 +99,13 @@ pub struct Checkpoint {
 /// Writes the whole state into a run's folder: header, parameters, both means.
 ///
 /// # Errors
-/// [`lab::Error::Damaged`] if it can't be written, [`Error::Diverged`] for what is no number; what was there before is still whole.
+/// [`lab::Error::Damaged`] if it can't be written, [`Error::Diverged`] for what is no number, or far too large; what was there before is still whole.
 pub fn save(folder: &Path, trainer: &Trainer, log: &Log) -> Result<()> {
     let Trainer { config, settings, step, .. } = *trainer;
     let (model, moments) = (trainer.model(), trainer.moments());
     let mut values = model.parameters.iter().chain(&moments.m).chain(&moments.v);
-    if let Some(found) = values.find(|value| !value.is_finite()) {
+    // A model that learns has no weight nearly as large, nor have its gradients, whose norm is clipped.
+    if let Some(found) = values.find(|value| value.is_nan() || value.abs() > 1e6) {
         let (found, lr) = (f64::from(*found), trainer.last_rate());
         return Err(Error::Diverged { step, lr, what: "a parameter or a mean", found });
     }

@@ -1,7 +1,7 @@
 //! What a run writes down: a line, a point of the curves, a sample and a checkpoint from time to time.
 
 use crate::{
-    Model, Result, Tokenizer,
+    Error, Result,
     count::{Operations, Parameters},
     generate::{Decoder, Sampling, generate},
     product::Numbers,
@@ -139,20 +139,16 @@ impl<'s> Report<'s> {
         self.lap(true);
         let (loss, steps) = std::mem::take(&mut self.log.losses);
         let training = std::mem::take(&mut self.log.training).max(1e-9);
-        let seconds = self.log.seconds;
         let (validation, sample) = test(trainer, self.text)?;
-        let lr = trainer.last_rate();
-        // What is no number replaces no checkpoint, whose header can't have it.
-        Step { step: trainer.step, loss: validation, lr, norm: 0.0 }.check()?;
         let point = Point {
             step: trainer.step,
             tokens: trainer.step * trainer.tokens() as u64,
-            seconds,
+            seconds: self.log.seconds,
             loss: loss / steps as f64,
             validation,
             bits_per_byte: self.text.bits_per_byte(validation),
             tokens_per_second: (steps * trainer.tokens() as u64) as f64 / training,
-            lr,
+            lr: trainer.last_rate(),
             sample,
         };
         self.show(trainer, &point);
@@ -170,6 +166,8 @@ impl<'s> Report<'s> {
 
     /// The checkpoint, and then what follows from it.
     fn save(&mut self, trainer: &Trainer) -> Result<()> {
+        // The steps since the last test have not been tested.
+        learns(trainer, self.log.losses.0 / self.log.losses.1.max(1) as f64)?;
         checkpoint::save(self.kept.folder.path(), trainer, &self.log)?;
         self.derive(trainer)?;
         self.lap(false);
@@ -204,8 +202,7 @@ impl<'s> Report<'s> {
             self.rate(trainer, point.tokens_per_second),
         ));
         // The first changes are the largest: samples at 1, 2, 4 … points, and the last.
-        let at = self.log.points.len() + 1;
-        if at.is_power_of_two() || point.step == trainer.settings.steps {
+        if (self.log.points.len() + 1).is_power_of_two() || point.step == trainer.settings.steps {
             for line in point.sample.lines().take(8) {
                 self.progress.println(&format!("    {line}"));
             }
@@ -314,19 +311,29 @@ pub fn fitting(before: (u64, f64), now: (u64, f64), seconds: f64) -> u64 {
     now.0 + ((seconds - now.1) / each).max(0.0) as u64
 }
 
-/// The loss on the validation text, and what the model writes.
+/// How much more than a guess among all tokens a model may lose, before it has learned anything.
+const WORSE: f64 = 1.1;
+
+/// Refuses a model that is worse than that: it has diverged, and must not replace a good one.
+fn learns(trainer: &Trainer, found: f64) -> Result<()> {
+    let fine = found <= WORSE * (trainer.config.vocabulary as f64).ln();
+    let (step, lr) = (trainer.step, trainer.last_rate());
+    fine.then_some(()).ok_or(Error::Diverged { step, lr, what: "the loss", found })
+}
+
+/// The loss on the validation text, and what the model writes from nothing, always by the same chance.
 pub(crate) fn test(trainer: &Trainer, text: &Text) -> Result<(f64, String)> {
     let length = trainer.settings.length.min(text.validation.len().saturating_sub(1));
     let model = trainer.model();
-    let loss = validation::loss(&model, &text.validation, length, WINDOWS, 0)?;
-    Ok((loss, sample(&model, &text.tokenizer)?))
-}
-
-/// What the model writes from nothing, always by the same chance.
-fn sample(model: &Model, tokenizer: &Tokenizer) -> Result<String> {
+    let of = |stream: &[u32]| validation::loss(&model, stream, length, WINDOWS, 0);
+    let loss = of(&text.validation)?;
+    // One that has learned a text by heart may be sure of what is wrong in another, and has not diverged.
+    let doubtful = loss.is_finite() && learns(trainer, loss).is_err();
+    learns(trainer, if doubtful { of(&text.training)? } else { loss })?;
     let decoder = Decoder::new(&model.config, &model.parameters)?;
     let go_on = |_: &str| ControlFlow::Continue(());
-    Ok(generate(&decoder, tokenizer, b"", SAMPLE, Sampling::default(), go_on)?.text)
+    let sample = generate(&decoder, &text.tokenizer, b"", SAMPLE, Sampling::default(), go_on)?;
+    Ok((loss, sample.text))
 }
 
 /// The points that a run's metrics have.

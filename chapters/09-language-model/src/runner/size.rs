@@ -47,18 +47,14 @@ impl FromStr for Size {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let (digits, unit) = match text.to_ascii_lowercase() {
-            name if name == "tiny" => return Ok(Self::Tiny),
-            name if name == "small" => return Ok(Self::Small),
-            number => match number.as_bytes().last() {
-                Some(b'k') => (number[..number.len() - 1].to_owned(), 1e3),
-                Some(b'm') => (number[..number.len() - 1].to_owned(), 1e6),
-                Some(b'b') => (number[..number.len() - 1].to_owned(), 1e9),
-                _ => (number, 1.0),
-            },
-        };
-        match digits.parse::<f64>() {
-            Ok(number) if (LIMITS.0..=LIMITS.1).contains(&(number * unit)) => {
+        let name = text.to_ascii_lowercase();
+        let units = [('k', 1e3), ('m', 1e6), ('b', 1e9)];
+        let cut = |(letter, unit): (char, f64)| Some((name.strip_suffix(letter)?, unit));
+        let (digits, unit) = units.into_iter().find_map(cut).unwrap_or((name.as_str(), 1.0));
+        match (name.as_str(), digits.parse::<f64>()) {
+            ("tiny", _) => Ok(Self::Tiny),
+            ("small", _) => Ok(Self::Small),
+            (_, Ok(number)) if (LIMITS.0..=LIMITS.1).contains(&(number * unit)) => {
                 Ok(Self::Parameters(number * unit))
             }
             _ => Err(Error::Config(format!(

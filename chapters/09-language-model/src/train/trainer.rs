@@ -26,7 +26,7 @@ pub struct Step {
 impl Step {
     /// # Errors
     /// [`Error::Diverged`] if loss or norm is no number.
-    pub(crate) fn check(&self) -> Result<()> {
+    fn check(&self) -> Result<()> {
         let Self { step, loss, lr, norm } = *self;
         for (what, found) in [("the loss", loss), ("the gradient's norm", norm)] {
             if !found.is_finite() {

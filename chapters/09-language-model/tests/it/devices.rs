@@ -291,7 +291,7 @@ fn what_cannot_be_split_is_refused() {
     }
     assert!(how::train(How::Data, &model(ODD), settings, &stream, (0, 1)).is_err());
     let trainer = alone(ODD, 2).1;
-    for (ranks, why) in [(0, "at least one rank"), (3, "take 1 to 2")] {
+    for (ranks, why) in [(0, "at least one rank"), (3, "take 2 at most")] {
         let refused = replicas::threads(ranks, None, |team| team.lead(&trainer).map(drop));
         let said = refused.unwrap_err().to_string();
         assert!(said.contains(why), "{said}");

@@ -211,9 +211,12 @@ fn images_of_an_idx_file_have_a_number() {
     let bytes = [&header[..], &split.images].concat();
     let path = files.file("images", &bytes);
     let scaled = split.scaled();
-    assert_eq!(read(&path, None).unwrap(), scaled[..PIXELS]);
     assert_eq!(read(&path, Some(2)).unwrap(), scaled[2 * PIXELS..]);
-    assert!(said(&path, Some(3)).contains("the last one is --index 2"));
+    for none in [None, Some(3)] {
+        assert!(said(&path, none).contains("from --index 0 to --index 2"));
+    }
+    let one = files.file("one", &lab::data::idx::write_images(split.image(0), 28, 28));
+    assert_eq!(read(&one, None).unwrap(), scaled[..PIXELS]);
     let mut packed = flate2::read::GzEncoder::new(&bytes[..], flate2::Compression::fast());
     let mut gzip = Vec::new();
     packed.read_to_end(&mut gzip).unwrap();

@@ -146,3 +146,13 @@ fn half_an_image_is_refused() {
         assert!(classifier.digits(&vec![0.0; count]).is_err(), "{count}");
     }
 }
+
+#[test]
+fn scores_that_are_no_numbers_are_no_answer() {
+    let many = classifier(1).weights().unwrap().len();
+    let wild = Classifier::from_weights(Model::Mlp, &vec![3e38; many]).unwrap();
+    for answer in [wild.digits(&images()).err(), wild.probabilities(&images()).err()] {
+        let said = answer.unwrap().to_string();
+        assert!(said.contains("not numbers") && said.contains("smaller learning rate"), "{said}");
+    }
+}

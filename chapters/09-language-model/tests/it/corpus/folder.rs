@@ -62,6 +62,10 @@ fn somebodys_own_folder_is_what_is_text_and_may_be_learned() {
     let said = Corpus::own(&root.path().join("theirs")).unwrap_err().to_string();
     assert!(said.contains("2 (licence)") && said.contains("theirs"), "{said}");
     let empty = tempfile::tempdir().unwrap();
+    lab::testing::put(empty.path(), "nothing.txt", "");
     assert!(Corpus::own(empty.path()).unwrap_err().to_string().contains("no files"));
-    assert!(Corpus::own(&empty.path().join("nowhere")).is_err());
+    for none in ["nowhere", "nothing.txt"] {
+        let said = Corpus::own(&empty.path().join(none)).unwrap_err().to_string();
+        assert!(said.contains(none) && said.contains("--text"), "{said}");
+    }
 }

@@ -1,12 +1,12 @@
 use cpu_gpu::gpu::{Kind, testing};
-use lab::run::METRICS;
 use lab::run::disk::{Fault, fail};
+use lab::run::{METRICS, MODEL};
 use lab::testing::{put, runs};
 use language_model::generate::{TOKENIZER, load};
 use language_model::runner::checkpoint::{Checkpoint, save};
 use language_model::runner::job::{Amount, CHECKPOINT_EVERY, Job, Outcome, train, train_on};
-use language_model::train::{Flow, Settings, validation};
-use language_model::{Config, Result, product::Numbers, runner::text::Text};
+use language_model::train::{Flow, Settings, adamw::AdamW, validation};
+use language_model::{Config, Result, Tokenizer, product::Numbers, runner::text::Text};
 use multi_gpu::replicas::member::Launcher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{fs, path::Path, time::Duration};
@@ -240,7 +240,7 @@ fn replicas_learn_as_one_model_does() {
     assert!(steps == same && (one - two).abs() < 1e-4 * one, "{one} {two}");
     let three = Job { replicas: many(3), ..job(root.path(), "three") };
     let said = refused(&three);
-    assert!(said.contains("take 1 to 2"), "{said}");
+    assert!(said.contains("take 2 at most"), "{said}");
 }
 
 #[test]
@@ -258,6 +258,45 @@ fn a_run_that_goes_on_is_asked_for_its_memory_too() {
         let said = refused(&Job { resume: true, replicas: many(replicas), ..job.clone() });
         assert!(said.contains("a step needs") && said.contains("--recompute 4"), "{said}");
     }
+}
+
+#[test]
+fn a_run_that_diverges_replaces_nothing_good() {
+    let root = workspace();
+    let text = Text::find(root.path(), None, 300).unwrap();
+    for lr in [10.0, 1e3, 1e30] {
+        let job = job(root.path(), &format!("{lr:e}"));
+        let job = Job { settings: Settings { lr, ..job.settings }, ..job };
+        let said = refused(&job);
+        assert!(said.contains("became") && said.contains("such as --lr 1.0e-3"), "{said}");
+        let begun = fs::read(job.folder.join("checkpoint")).unwrap();
+        refused(&Job { resume: true, ..job.clone() });
+        assert!(fs::read(job.folder.join("checkpoint")).unwrap() == begun, "{lr}");
+        let saved = Checkpoint::load(&job.folder).unwrap();
+        assert_eq!(saved.resume(&job.folder, &text, 1).unwrap().0.step, 0);
+        assert!(!job.folder.join(MODEL).exists());
+    }
+}
+
+/// Who knows twelve tokens by heart is surprised by others: more than by a guess.
+#[test]
+fn a_text_may_be_learned_by_heart() {
+    let root = tempfile::tempdir().unwrap();
+    let text = Text {
+        tokenizer: Tokenizer::new(vec![(97, 98)]).unwrap(),
+        training: (0..400).map(|i| i * 5 % 12).collect(),
+        validation: (0..40).map(|i| 100 + i % 9).collect(),
+        density: 1.0,
+        about: "twelve tokens, and others".to_owned(),
+        note: None,
+        folder: None,
+    };
+    let job = job(root.path(), "heart");
+    let settings = Settings { lr: 0.01, ..job.settings };
+    let job = Job { settings, amount: Amount::Tokens(32 * 400), ..job };
+    let outcome = train_on(&job, &text, false, &mut || false).unwrap();
+    let last = outcome.points.last().unwrap();
+    assert!(last.loss < 1.0 && last.validation > 7.0, "{last:?}");
 }
 
 #[test]
@@ -323,11 +362,13 @@ fn what_cannot_be_trained_is_refused_before_a_folder_is_made() {
     let settings = |settings| Job { settings, ..good.clone() };
     let config = Config { width: 1 << 15, layers: 900, hidden: 1 << 17, ..CONFIG };
     let minutes = [0.0, -1.0, f64::NAN, 1e9].map(Amount::Minutes);
+    let decays = AdamW { decay: 1e30, ..AdamW::default() };
     let others = [
         (amount(Amount::Tokens(0)), "1 or more"),
         (amount(Amount::Minutes(1e308)), "1e308 minutes"),
         (settings(Settings { batch: 0, ..good.settings }), "a batch of 0"),
         (settings(Settings { length: 1, ..good.settings }), "a context of 1; "),
+        (settings(Settings { rule: decays, ..good.settings }), "the decay is 1e30; "),
         (Job { config, ..good.clone() }, "smaller --batch"),
         (Job { resume: true, ..good.clone() }, "--resume"),
     ];
