@@ -202,13 +202,14 @@ fn cell(figure: Option<&Number>, scale: f64) -> String {
 fn table_cards(records: &Records) -> Result<TableData> {
     let market = Market::load()?;
     let caption = format!(
-        "{} accelerators: memory in GB (10⁹ bytes), bandwidth in GB/s, dense rates in TFLOP/s (16 bits: bf16, or f16), power in W, price at launch in US dollars, and \
+        "{} accelerators: cores as their makers count them, memory in GB (10⁹ bytes), bandwidth in GB/s, dense rates in TFLOP/s (16 bits: bf16, or f16), power in W, price at launch in US dollars, and \
          ridge in operations per byte. A dash: not published, or without a source. The MI250X is two chips, each with half of its figures. The sources are listed on the chapter's last page.",
         market.cards.len()
     );
     Grid::new(&market.cards)
         .column("card", |card| card.name.clone())
         .column("year", |card| card.year.to_string())
+        .column("cores", |card| cell(card.cores.as_ref(), 1.0))
         .column("memory", |card| cell(Some(&card.memory), 1e9))
         .column("bandwidth", |card| cell(Some(&card.bandwidth), 1e9))
         .column("f32", |card| cell(card.f32.as_ref(), 1e12))
