@@ -175,8 +175,8 @@ fn numbers(settings: &Settings) -> Numbers {
     }
 }
 
-/// The passes of a step by the settings, and of predictions.
-fn passes(settings: &Settings, images: usize) -> Vec<Pass> {
+/// The passes of a step by the settings, and that of predictions.
+pub fn passes(settings: &Settings, images: usize) -> Vec<Pass> {
     let numbers = numbers(settings);
     let most = settings.accumulate.unwrap_or(usize::MAX);
     let mut passes: Vec<Pass> =

@@ -2,7 +2,15 @@
 //! no Open MPI, it is skipped.
 
 use lab::testing::{Tool, need};
-use multi_gpu::{Communicator, Error, PointToPoint, Rank, comm::mpi::Mpi};
+use multi_gpu::{
+    Communicator, Error, PointToPoint, Rank,
+    comm::mpi::Mpi,
+    point_to_point::PATIENCE,
+    replicas::{
+        launch::{self, Together},
+        member::Launcher,
+    },
+};
 use std::{
     process::{Command, Output},
     time::{Duration, Instant},
@@ -222,6 +230,43 @@ fn inner_stopped() {
 fn inner_stuck() {
     if inside() {
         stop(|comm| comm.all_reduce(&mut [0.0; 8]));
+    }
+}
+
+/// Rank 0 works alone for longer than ranks usually wait.
+struct Alone;
+
+impl Together for Alone {
+    type Reached = ();
+
+    const PATIENCE: Duration = Duration::MAX;
+
+    fn threads(&mut self, _: usize) -> multi_gpu::Result<()> {
+        Ok(())
+    }
+
+    fn rank(&mut self, mut comm: impl Communicator + 'static, _: usize) -> multi_gpu::Result<()> {
+        if comm.rank() == Rank(0) {
+            std::thread::sleep(PATIENCE + Duration::from_secs(1));
+        }
+        comm.barrier()
+    }
+
+    fn stops(&mut self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn ranks_wait_for_as_long_as_their_work_says() {
+    all_pass("inner_alone", &[2]);
+}
+
+#[test]
+#[ignore = "runs under mpirun"]
+fn inner_alone() {
+    if inside() {
+        launch::start(&Launcher::Mpi(Rank(0), 2), &mut Alone).unwrap();
     }
 }
 

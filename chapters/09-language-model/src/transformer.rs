@@ -40,7 +40,7 @@ use std::{collections::HashMap, ops::Range};
 const PIECE: usize = 512;
 
 /// Windows whose places are copied to the device at a time: each copy waits for what was begun.
-const WINDOWS: usize = 1 << 14;
+pub(crate) const WINDOWS: usize = 1 << 14;
 
 /// Sequences of so many tokens that go through the model at once, at most.
 pub(crate) fn sequences(tokens: usize) -> usize {

@@ -32,10 +32,6 @@ pub trait Team {
         wish
     }
     // ANCHOR_END: team
-    /// How many of us share this machine's memory?
-    fn here(&self) -> usize {
-        1
-    }
     /// Do I keep the run's folder?
     fn leads(&self) -> bool {
         true

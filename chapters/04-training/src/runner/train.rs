@@ -111,8 +111,7 @@ pub fn train_stepper<D: Engine>(
     let images = sets.train.len();
     if config.device == Device::Cpu {
         let part = team.part(settings.batch.min(images)).len();
-        let bytes = (config.makers.bytes)(settings, part).saturating_mul(team.here() as u64);
-        memory::check(settings, part * team.here(), bytes)?;
+        memory::check(settings, part, (config.makers.bytes)(settings, part))?;
     } else if settings.accumulate.is_some() || settings.recompute > 0 {
         return Err(Error::Config(
             "--accumulate and --recompute are for the cores; take --device cpu".into(),

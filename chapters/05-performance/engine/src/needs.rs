@@ -2,7 +2,7 @@
 
 use crate::{
     backend::Form, memory::bytes, model::Model, plan::Plan, program::Program, record::Pass, state,
-    step::program,
+    step, tensor::Place,
 };
 
 /// Bytes, by what they are for.
@@ -31,11 +31,12 @@ fn arena(plan: &Plan, program: &Program, form: Form) -> u64 {
 impl Needs {
     /// What these passes of a model take, one after the other, on a device with so many threads.
     pub fn of(model: &Model, all: &[Pass], form: Form, threads: usize) -> Self {
-        Self::seen(model, all, form, threads, |_, _| {})
+        Self::seen(&step::Whole, model, all, form, threads, |_, _| {})
     }
 
-    /// [`Needs::of`]; `look` sees what was planned, each pass once.
+    /// [`Needs::of`], of a rank that records as `split` does; `look` sees what was planned, each pass once.
     pub fn seen(
+        split: &dyn step::Split,
         model: &Model,
         all: &[Pass],
         form: Form,
@@ -43,18 +44,18 @@ impl Needs {
         mut look: impl FnMut(&Program, &Plan),
     ) -> Self {
         // ANCHOR: needs
-        let words = model.params.words();
+        let of = |place| bytes(split.words(model, place));
         let mut needs = Self {
-            parameters: bytes(words)
+            parameters: of(Place::Params)
                 + bytes(model.params.kept.len())
                 + bytes(state::tensor().words()),
-            gradient: bytes(words),
-            means: 2 * bytes(words),
+            gradient: of(Place::Gradient),
+            means: of(Place::Mean) + of(Place::Square),
             ..Self::default()
         };
         for pass in all {
             // The plan needs the list of calls, and no memory.
-            let program = program(model, *pass, form);
+            let program = step::recorded(split, model, *pass, form);
             let plan = Plan::new(&program, form.cached);
             let batch = bytes(pass.rows * model.inputs) + bytes(pass.rows);
             needs.batch = needs.batch.max(batch);

@@ -305,11 +305,8 @@ impl<B: Backend> Step<B> {
     /// Records a pass, if it never ran.
     pub fn ready(&mut self, pass: Pass) {
         let Self { model, split, device, passes, .. } = self;
-        passes.entry(pass).or_insert_with(|| {
-            let form = device.form();
-            let training = pass.training.then(|| split.pass(model, pass, form));
-            device.load(training.unwrap_or_else(|| program(model, pass, form)))
-        });
+        let load = || device.load(recorded(&**split, model, pass, device.form()));
+        passes.entry(pass).or_insert_with(load);
     }
 
     /// Runs a pass, or starts it.
@@ -442,9 +439,9 @@ impl<B: Backend> Step<B> {
 
     /// A buffer as a file has it: the parameters with what is kept among them, or the gradient or a mean of what is learned.
     pub fn to_file(&self, place: Place) -> Vec<f32> {
-        let mut file = Vec::new();
         let all = |place| self.device.read(self.model.params.all(place));
         let (own, kept) = (all(place), all(Place::Kept));
+        let mut file = Vec::with_capacity(own.len() + kept.len());
         for named in self.model.params.tensors.iter().filter(|named| holds(place, named)) {
             let from = if named.tensor.place == Place::Kept { &kept } else { &own };
             named.to_file(from, &mut file);
@@ -520,6 +517,11 @@ impl Step {
 
 fn holds(place: Place, named: &Named) -> bool {
     place == Place::Params || named.tensor.place == Place::Params
+}
+
+/// A pass as a rank records it; predictions are a whole model's.
+pub fn recorded(split: &dyn Split, model: &Model, pass: Pass, form: Form) -> Program {
+    if pass.training { split.pass(model, pass, form) } else { program(model, pass, form) }
 }
 
 // ANCHOR: record

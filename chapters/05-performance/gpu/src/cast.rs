@@ -13,6 +13,7 @@ use engine::{
     ranks,
     record::{Pass, SUMS},
     state,
+    step::Whole,
     tensor::{Place, Tensor},
 };
 use std::{mem::take, sync::Arc};
@@ -89,9 +90,7 @@ pub fn launches(program: &Program, plan: &Plan) -> Result<Launches> {
     length(plan.arena)?;
     let (calls, outputs) = (&program.calls, &program.outputs);
     let (added, made) = (&program.added[..], Launches::default());
-    let (tables, sums) = (Vec::new(), Vec::new());
-    let (label, owed) = Default::default();
-    let (end, slices, total) = (false, 0, 0);
+    let (tables, sums, label, owed, end, slices, total) = Default::default();
     let mut cast =
         Cast { plan, outputs, added, end, slices, tables, sums, total, label, owed, made };
     for (at, call) in calls.iter().enumerate() {
@@ -113,7 +112,7 @@ fn wants_gradients(call: &Call) -> bool {
 /// Bytes that passes of a model take on a GPU, one after the other: of sums of slices, too, which the plan does not know.
 pub fn bytes(model: &Model, passes: &[Pass]) -> u64 {
     let mut parts = 0;
-    let needs = Needs::seen(model, passes, FORM, 1, |program, plan| {
+    let needs = Needs::seen(&Whole, model, passes, FORM, 1, |program, plan| {
         parts = launches(program, plan).map_or(0, |made| made.parts).max(parts);
     });
     needs.total() + 4 * parts as u64

@@ -50,9 +50,10 @@ impl fmt::Display for Spent {
 
 /// A replica's link to the others.
 pub struct Link {
-    rank: Rank,
-    size: usize,
-    here: usize,
+    /// This rank.
+    pub rank: Rank,
+    /// How many are we?
+    pub size: usize,
     comm: Shared,
     inner: Arc<Mutex<Inner>>,
 }
@@ -115,23 +116,7 @@ impl Link {
             told: None,
             spent: Spent::default(),
         };
-        Self { rank, size, here: 1, comm, inner: Arc::new(Mutex::new(inner)) }
-    }
-
-    /// The same, where so many ranks share a device and its memory.
-    #[must_use]
-    pub fn beside(self, here: usize) -> Self {
-        Self { here, ..self }
-    }
-
-    /// This rank.
-    pub fn rank(&self) -> Rank {
-        self.rank
-    }
-
-    /// How many are we?
-    pub fn size(&self) -> usize {
-        self.size
+        Self { rank, size, comm, inner: Arc::new(Mutex::new(inner)) }
     }
 
     /// What this rank records of a model that is split like this, and its way to the others.
@@ -295,10 +280,6 @@ impl Team for Link {
         let part = part_of(images, self.rank, self.size);
         lock(&self.inner).batch = (images, part.clone());
         part
-    }
-
-    fn here(&self) -> usize {
-        self.here
     }
 
     fn counted(&self, _: Tally) -> Tally {

@@ -11,25 +11,30 @@ use crate::{
         step::Replica,
     },
     split::{
-        hybrid::{Grid, Settings as Split, Sums},
+        hybrid::{Grid, Settings as Split, Sums, recorded},
         overlap::BUCKET,
         schedule::Schedule,
+        stage::Extents,
     },
     threads,
 };
 use dfdx::prelude::Cpu;
-use engine::{cpu::Cpu as Cores, model::Model};
+use engine::{backend::Form, cpu::Cpu as Cores, model::Model, needs::Needs};
 use lab::{Device, data::DataSet, device::Driven};
+use matmul::parallel::available;
 use mixed_precision::amp::autocast::Autocast;
 use performance::learner::{self, Engine, Trains};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Mutex,
-    thread,
 };
 use training::{
-    Config, EngineKind, Outcome, Precision, Settings, Silent, Watcher, any::Makers, step::Learner,
+    Config, EngineKind, Outcome, Precision, Settings, Silent, Watcher,
+    fit::TEST_BATCH,
+    memory,
+    model::{CLASSES, PIXELS},
+    step::Learner,
     train_stepper,
 };
 
@@ -74,28 +79,40 @@ fn train_equal(
         )));
     }
     let Joined { comm, told, here } = over_nccl(comm, *device)?;
-    let (link, dev) = (&Link::new(comm).beside(here), &Cpu::seed_from_u64(settings.seed));
+    let (link, dev) = (&Link::new(comm), &Cpu::seed_from_u64(settings.seed));
     link.tell(told);
     let model = learner::of(settings);
     let learner: Box<dyn Learner<Device = Cpu>> = if cores {
+        let all = bytes(settings, link.size, data).saturating_mul(here as u64);
+        memory::check(settings, settings.batch, all)?;
         let engine = engine(link, dev, settings, model)?.seeded(settings)?;
-        match precision {
-            Precision::F32 => Box::new(engine),
-            other => Box::new(Autocast::new(Box::new(engine), other)),
-        }
+        Box::new(Autocast::new(Box::new(engine), precision))
     } else {
-        let gpu = learner::open(*device, settings, [link.size(), here])?;
+        let gpu = learner::open(*device, settings, [link.size, here])?;
         let engine = engine_on(|ranks| gpu.with_ranks(ranks), link, dev, settings, model)?;
         Box::new(engine.seeded(settings)?)
     };
-    let makers = Makers { bytes, ..config.makers };
-    train_learner(learner, dev, link, &Config { makers, ..config.clone() }, data, watcher)
+    train_learner(learner, dev, link, config, data, watcher)
 }
 
-/// Bytes of a replica's step on so many images: beside those of a step alone, the gradient that is on its way.
-pub fn bytes(settings: &Settings, images: usize) -> u64 {
-    let needs = learner::needs(settings, images);
-    needs.total() + needs.gradient
+/// What the engine of a replica takes for a step on so many images, at least one. More ranks than two record no more.
+pub fn needs(settings: &Settings, images: usize) -> Needs {
+    let (model, split) = (learner::of(settings), split(settings, 2, images));
+    let (mut own, _) = recorded(&split, &Extents::of(&model, 1), 0..model.ops.len(), Rank(0));
+    own.watched = true; // as by `Link::join`
+    let mut passes = learner::passes(settings, images);
+    passes.drain(1..passes.len() - 1); // one pass has all micro-batches
+    passes[0].rows = images;
+    Needs::seen(&own, &model, &passes, Form::CPU, learner::threads(), |_, _| {})
+}
+
+/// Bytes of one of so many replicas: of its engine; of the gradient on its way, in buckets and in messages; and of images, those of
+/// the data set, and those of a step and of a test as tensors and as what these are copied to.
+pub fn bytes(settings: &Settings, ranks: usize, data: &DataSet) -> u64 {
+    let seen = data.train.len().min(settings.limit.unwrap_or(usize::MAX)).max(1);
+    let part = part_of(settings.batch.min(seen), Rank(0), ranks).len();
+    let (needs, images) = (needs(settings, part), seen + data.test.len() + 2 * (part + TEST_BATCH));
+    needs.total() + 2 * needs.gradient + (4 * (PIXELS + CLASSES) * images) as u64
 }
 
 /// [`engine_on`] this machine's cores.
@@ -108,8 +125,16 @@ pub fn engine(link: &Link, dev: &Cpu, settings: &Settings, model: Model) -> Resu
 }
 
 // ANCHOR: engine
-/// Chapter 5's engine for a replica: whole networks, gradients that leave
-/// in buckets, and as many micro-batches as --accumulate asks for.
+/// Whole networks, gradients that leave in buckets, and as many
+/// micro-batches of a replica's images as --accumulate asks for.
+fn split(settings: &Settings, ranks: usize, images: usize) -> Split {
+    let micros = images.div_ceil(settings.accumulate.unwrap_or(images));
+    let order = Schedule::OneForwardOneBackward;
+    let split = Split::of(Grid::replicas_of(ranks)).in_order(order, micros);
+    split.with(Sums::Early(BUCKET))
+}
+
+/// Chapter 5's engine for a replica.
 #[allow(clippy::missing_errors_doc, reason = "those of `train_rank`")]
 pub fn engine_on<B: Trains>(
     device: impl FnOnce(Joint) -> B, // with a way to the others
@@ -118,12 +143,8 @@ pub fn engine_on<B: Trains>(
     settings: &Settings,
     model: Model,
 ) -> Result<Engine<B>> {
-    let ranks = link.size();
-    let images = part_of(settings.batch, Rank(0), ranks).len();
-    let micros = images.div_ceil(settings.accumulate.unwrap_or(images));
-    let order = Schedule::OneForwardOneBackward;
-    let split = Split::of(Grid::replicas_of(ranks)).in_order(order, micros);
-    let split = split.with(Sums::Early(BUCKET));
+    let images = part_of(settings.batch, Rank(0), link.size).len();
+    let split = split(settings, link.size, images);
     let (part, ranks) = link.join(&model, &split)?;
     Ok(Engine::split(device(ranks), dev, settings, model, Box::new(part)))
 }
@@ -179,8 +200,7 @@ pub fn in_own_pool<T: Send>(
 
 /// Threads of each of `ranks` ranks on this machine: its cores, shared out.
 pub fn threads_each(ranks: usize) -> usize {
-    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    (cores / ranks.max(1)).max(1)
+    (available() / ranks.max(1)).max(1)
 }
 
 /// Where rank `local` of those on this machine computes: each GPU has one, and the cores, which OpenCL drives too, have all.
@@ -210,14 +230,9 @@ pub fn train_threads(
     let mut reached = threads::run(size, |comm| {
         let rank = comm.rank();
         in_own_pool(rank, threads_each(size), || {
-            let device = device_of(config.device, rank.0);
-            let config = Config { device, ..config.clone() };
-            let mut silent = Silent;
-            let watcher = match rank {
-                Rank(0) => lock(&watcher).take().unwrap_or(&mut silent),
-                _ => &mut silent,
-            };
-            train_equal(comm, &config, data, watcher)
+            let config = Config { device: device_of(config.device, rank.0), ..config.clone() };
+            let first = if rank == Rank(0) { lock(&watcher).take() } else { None };
+            train_equal(comm, &config, data, first.unwrap_or(&mut Silent))
         })
     })?;
     Ok(reached.swap_remove(0))

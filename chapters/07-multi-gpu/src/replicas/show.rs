@@ -61,7 +61,7 @@ pub fn against_one_device(model: Model, size: usize) -> Result<()> {
 /// As [`Link::join`].
 pub fn linked(comm: impl Communicator + 'static) -> Result<(Link, Joint)> {
     let link = Link::new(Arc::new(Mutex::new(comm)));
-    let joint = link.join(&model::linear(1), &Split::of(Grid::replicas_of(link.size())))?.1;
+    let joint = link.join(&model::linear(1), &Split::of(Grid::replicas_of(link.size)))?.1;
     Ok((link, joint))
 }
 

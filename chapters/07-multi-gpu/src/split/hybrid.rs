@@ -216,17 +216,27 @@ pub fn part<C: Communicator + ?Sized + 'static>(
 ) -> Result<(Part, Peers<C>)> {
     let (rank, ranks) = size(&comm);
     settings.check(ranks)?;
+    let (part, groups) = recorded(settings, extents, ops, rank);
+    let early = matches!(&part.ends, Ends::Summed(early, _) if !early.is_empty());
+    let thread = early.then(|| CommThread::open(Arc::clone(&comm))).transpose()?;
+    Ok((part, Peers { comm, groups, thread }))
+}
+
+/// What a rank records of some of the operations, and its groups of ranks.
+pub fn recorded(
+    settings: &Settings,
+    extents: &Extents,
+    ops: Range<usize>,
+    rank: Rank,
+) -> (Part, [Vec<Rank>; 3]) {
     let Settings { grid, order: (schedule, micros), pace, since, .. } = *settings;
-    let (cell, seat) = (grid.cell(rank), grid.seat(grid.cell(rank)));
-    let mut thread = None;
+    let (ranks, cell) = (grid.ranks(), grid.cell(rank));
+    let seat = grid.seat(cell);
     let ends = match settings.sums {
         Sums::Cut(level) => Ends::Cut(Shard::new(level, extents, rank, ranks)),
         Sums::Early(bytes) if ranks > 1 => {
             let mut early = overlap::buckets(&extents.layers(), bytes);
             let last = early.pop().unwrap_or_default();
-            if !early.is_empty() {
-                thread = Some(CommThread::open(Arc::clone(&comm))?);
-            }
             Ends::Summed(early, last)
         }
         Sums::AtEnd | Sums::Early(_) => {
@@ -250,9 +260,7 @@ pub fn part<C: Communicator + ?Sized + 'static>(
         Ends::Cut(shard) => Some(shard.parts(Place::Gradient).collect()),
         Ends::Summed(..) => None,
     };
-    let (tied, watched) = (Vec::new(), false);
-    let part = Part { stage, first, ends, watched, tied, replicas, counts, own };
-    Ok((part, Peers { comm, groups, thread }))
+    (Part { stage, first, ends, watched: false, tied: Vec::new(), replicas, counts, own }, groups)
 }
 
 /// A rank in training, on a device of the engine.

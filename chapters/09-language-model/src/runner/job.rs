@@ -13,7 +13,6 @@ use crate::{
         text::Text,
     },
     train::{Backend, Flow, Reporter as _, Settings, Trainer, run},
-    transformer::needs,
 };
 use cpu_gpu::gpu::{Gpu, open};
 use lab::{
@@ -31,7 +30,6 @@ use multi_gpu::{
         launch::{self, Together},
         member::Launcher,
     },
-    threads::PATIENCE,
 };
 use std::{
     path::PathBuf,
@@ -166,10 +164,9 @@ struct Others<'g> {
 impl Together for Run<'_> {
     type Reached = Outcome;
 
-    /// Rank 0 may test and save in between.
-    const PATIENCE: Duration = PATIENCE;
-    /// It may take longer for a long text.
-    const ALIVE: Duration = Duration::MAX;
+    /// Rank 0 reads the text, tests, samples and saves alone, for as long as it takes: `mpirun` ends all when it is lost.
+    const PATIENCE: Duration = Duration::MAX;
+    const ALIVE: Duration = Self::PATIENCE;
 
     fn threads(&mut self, size: usize) -> multi_gpu::Result<Outcome> {
         replicas::threads(size, self.first()?, |team| self.lead(team))
@@ -233,7 +230,8 @@ impl Run<'_> {
             Some(mut saved) => {
                 let recompute = &mut saved.header.settings.recompute;
                 *recompute = job.settings.recompute.or(*recompute); // no bit changes
-                has_memory(job, &saved.header.config, &saved.header.settings)?;
+                let (config, settings) = (&saved.header.config, &saved.header.settings);
+                has_memory(job, config, settings, text.training.len())?;
                 let (trainer, log) = saved.resume(held.path(), text, job.threads)?;
                 (trainer, Some(log))
             }
@@ -352,8 +350,7 @@ fn check(job: &Job) -> Result<()> {
             "a context of {length}; a model that sees one token before the next takes 2 or more"
         )));
     }
-    let rows = batch.checked_mul(length).filter(|rows| (1..1 << 24).contains(rows));
-    if rows.is_none() {
+    if batch.checked_mul(length).is_none_or(|rows| !(1..1 << 24).contains(&rows)) {
         return Err(Error::Config(format!(
             "a batch of {batch} sequences of {length} tokens; a step takes 1 to {} tokens",
             (1 << 24) - 1
@@ -364,19 +361,17 @@ fn check(job: &Job) -> Result<()> {
             format!("{} minutes; a run takes more than 0 and at most a million", short(minutes)),
         )),
         Amount::Tokens(0) => Err(Error::Config("no tokens; a run takes 1 or more".to_owned())),
-        _ => has_memory(job, &job.config, &job.settings),
+        _ => has_memory(job, &job.config, &job.settings, 0), // the text comes later
     }
 }
 
-/// Refuses a run that this machine has no memory for.
-fn has_memory(job: &Job, config: &Config, settings: &Settings) -> Result<()> {
+/// Refuses a run on a stream of so many tokens that this machine has no memory for.
+fn has_memory(job: &Job, config: &Config, settings: &Settings, stream: usize) -> Result<()> {
     let ranks = job.ranks();
     memory::fits(match (&job.device, &job.replicas) {
         // A device is asked for its own memory; beside it the parameters lie here, once for each replica.
-        (Some(_), _) => {
-            needs(config, &Settings { batch: 0, ..*settings }, 0).total() * ranks[1] as u64
-        }
-        (None, None) => needs(config, settings, job.threads).total(),
+        (Some(_), _) => memory::of_trainers(config, settings, ranks[1]),
+        (None, None) => memory::of_run(config, settings, job.threads, stream),
         (None, Some(_)) => memory::of_replicas(config, settings, ranks),
     })
 }
@@ -391,6 +386,8 @@ fn begin(
 ) -> Result<Trainer> {
     // A small text may have fewer tokens than were asked for.
     let config = Config { vocabulary: text.tokenizer.vocabulary(), ..job.config };
+    text.check(job.settings.length)?;
+    has_memory(job, &config, &job.settings, text.training.len())?;
     let seconds = match job.amount {
         Amount::Minutes(minutes) => Some(60.0 * minutes),
         Amount::Tokens(_) => None,

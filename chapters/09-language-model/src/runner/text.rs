@@ -1,6 +1,8 @@
 //! The corpus as tokens: a stream to learn from and a stream to be tested on.
 
-use crate::{Result, Tokenizer, corpus::Corpus, count::TOKENS_PER_PARAMETER};
+use crate::{
+    Error, Result, Tokenizer, corpus::Corpus, count::TOKENS_PER_PARAMETER, train::batches,
+};
 use lab::run::Identity;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -90,6 +92,21 @@ impl Text {
             note: corpus.note.clone(),
             folder: None,
         })
+    }
+
+    /// Refuses a text that has no window of so many tokens to learn from, or none at all to be tested on.
+    ///
+    /// # Errors
+    /// [`Error::TooShort`], or [`Error::Config`] with what it takes.
+    pub fn check(&self, length: usize) -> Result<()> {
+        batches::places(&self.training, length)?;
+        let tested = self.validation.len();
+        if tested < 2 {
+            return Err(Error::Config(format!(
+                "the text has {tested} tokens to be tested on, and a test takes 2 or more; give it more text"
+            )));
+        }
+        Ok(())
     }
 
     /// All of it that makes a run's numbers.

@@ -52,17 +52,22 @@ fn linear_layers() -> Model {
     })
 }
 
-pub fn models() -> Vec<Model> {
+/// All models, each with its name.
+pub fn named() -> Vec<(&'static str, Model)> {
     vec![
-        model::linear(3),
-        model::mlp(3, 0.2),
-        model::cnn(3, 0.5),
-        tokens(),
-        model::resnet(3),
-        model::rnn(3),
-        model::transformer(3),
-        linear_layers(),
+        ("linear", model::linear(3)),
+        ("mlp", model::mlp(3, 0.2)),
+        ("cnn", model::cnn(3, 0.5)),
+        ("tokens", tokens()),
+        ("resnet", model::resnet(3)),
+        ("rnn", model::rnn(3)),
+        ("transformer", model::transformer(3)),
+        ("linear layers", linear_layers()),
     ]
+}
+
+pub fn models() -> Vec<Model> {
+    named().into_iter().map(|(_, model)| model).collect()
 }
 
 /// The gradient of a batch.

@@ -20,13 +20,19 @@ use engine_gpu::{
     kernels::{SET, text},
 };
 
+/// The kernels of a text.
+fn entries(source: &'static str) -> impl Iterator<Item = &'static str> {
+    let kernels = source.split("KERNEL ").skip(1);
+    kernels.filter_map(|kernel| kernel.split_once(" void ")?.1.split('(').next())
+}
+
 /// Text, name and macros of all kernels, each once.
 fn all() -> Vec<(&'static str, &'static str, Macros)> {
-    let mut all = vec![(SET, "set", Vec::new()), (GATHER, "gather", Vec::new())];
-    all.push((GATHER, "windows", Vec::new()));
-    all.extend(["squares", "clip"].map(|entry| (UPDATE, entry, Vec::new())));
-    let ranks = ["zero", "copy_words", "weigh", "losses"];
-    all.extend(ranks.map(|entry| (RANKS, entry, Vec::new())));
+    let mut all = Vec::new();
+    for source in [SET, GATHER, UPDATE, RANKS] {
+        let plain = entries(source).filter(|entry| *entry != "update");
+        all.extend(plain.map(|entry| (source, entry, Vec::new())));
+    }
     let rules = [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (4, 1)];
     let update = |(rule, some)| (UPDATE, "update", vec![("RULE", rule), ("SPARED", some)]);
     all.extend(rules.map(update));

@@ -50,7 +50,7 @@ fn all_count_the_whole_batch_whoever_has_its_parts() {
 fn a_rank_with_broken_numbers_is_named_by_all_unless_all_are_broken() {
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let said = linked(3, |link, joint| {
-            let value = if link.rank() == Rank(1) { bad } else { 1.0 };
+            let value = if link.rank == Rank(1) { bad } else { 1.0 };
             let failed = step((link, joint), 6, &mut [1.0, value], [0.1; 2]).unwrap_err();
             Ok(failed.to_string())
         });
@@ -72,7 +72,7 @@ fn a_device_looks_at_each_bucket_of_its_own_gradient_before_the_sum() {
     let gpu = opencl(); // one test at a time has it
     let id = gpu.as_ref().map(|gpu| gpu.about().id.clone());
     for (place, bad) in [(299, f32::NAN), (0, f32::INFINITY), (299, f32::NEG_INFINITY)] {
-        let value = |link: &Link| (place, if link.rank() == Rank(1) { bad } else { 1.0 });
+        let value = |link: &Link| (place, if link.rank == Rank(1) { bad } else { 1.0 });
         let on_cores = threads::run(2, |comm| {
             let (link, joint) = show::linked(comm)?;
             Ok(summed(&link, Cpu::new(1).with_ranks(joint), value(&link)).unwrap_err())
@@ -93,7 +93,7 @@ fn a_device_looks_at_each_bucket_of_its_own_gradient_before_the_sum() {
 #[test]
 fn ranks_that_share_another_batch_are_found_out() {
     let said = linked(2, |link, joint| {
-        let failed = step((link, joint), 4 + 2 * link.rank().0, &mut [1.0], [0.1; 2]);
+        let failed = step((link, joint), 4 + 2 * link.rank.0, &mut [1.0], [0.1; 2]);
         Ok(failed.unwrap_err().to_string())
     });
     for (words, counted_on) in said.iter().zip([4, 6]) {
@@ -108,7 +108,7 @@ fn one_that_is_asked_stops_all_of_them_after_the_same_step() {
     let stopped = linked(3, |link, joint| {
         for steps in 1.. {
             step((link, joint), 3, &mut [1.0], [0.1; 2])?;
-            if link.stops(link.rank() == Rank(2) && steps >= 5) {
+            if link.stops(link.rank == Rank(2) && steps >= 5) {
                 return Ok(steps);
             }
         }

@@ -207,6 +207,24 @@ fn a_run_that_ends_anywhere_and_goes_on_leaves_what_a_whole_one_does() {
 }
 
 #[test]
+fn a_text_with_nothing_to_be_tested_on_is_refused_before_a_step() {
+    let root = workspace();
+    let whole = Text::find(root.path(), None, 300).unwrap();
+    for tokens in 0..3 {
+        let text = Text { validation: whole.validation[..tokens].to_vec(), ..whole.clone() };
+        let job = job(root.path(), &format!("tested on {tokens}"));
+        let ended = train_on(&job, &text, false, &mut || false);
+        if tokens == 2 {
+            assert_eq!(ended.unwrap().flow, Flow::Finished);
+            continue;
+        }
+        let (said, wanted) = (ended.unwrap_err().to_string(), format!("has {tokens} tokens to be"));
+        assert!(said.contains(&wanted) && said.contains("takes 2 or more"), "{said}");
+        assert!(!job.folder.join(TOKENIZER).exists(), "it looks like a run");
+    }
+}
+
+#[test]
 fn replicas_are_brought_home_for_a_checkpoint_by_the_clock() {
     let root = workspace();
     let text = Text::find(root.path(), None, 300).unwrap();
