@@ -15,15 +15,21 @@ use std::{
 /// How long a thread stays awake after its last task.
 pub const AWAKE: Duration = Duration::from_micros(100);
 
-/// The most threads that are ever started.
+/// The most parts of a task.
 const MOST: usize = 1024;
 
 /// What the caller of [`run`] hands out: `work(0)`, `work(1)`, … up to `parts`.
 type Work = dyn Fn(usize) + Sync;
 
+/// What lies in a cache line of its own: a line that two cores write to goes to and fro between them.
+#[repr(align(64))]
+struct Line<T>(T);
+
 struct Team {
-    /// The task's number (upper half), its parts and the next one to take (16 bits each).
+    /// The task's number, and its parts (16 bits).
     ticket: AtomicU64,
+    /// The last task whose part with this number was taken.
+    taken: [Line<AtomicU64>; MOST],
     /// The task of the ticket.
     work: UnsafeCell<Option<*const Work>>,
     /// Parts of the task that are finished.
@@ -37,11 +43,12 @@ struct Team {
 }
 
 // SAFETY: `work` is written only by the holder of `TURN`, before the ticket that announces it, and read only by
-// threads that have taken a part of that ticket.
+// threads that have taken a part of that ticket, whose caller waits for it.
 unsafe impl Sync for Team {}
 
 static TEAM: Team = Team {
     ticket: AtomicU64::new(0),
+    taken: [const { Line(AtomicU64::new(0)) }; MOST],
     work: UnsafeCell::new(None),
     done: AtomicUsize::new(0),
     panic: Mutex::new(None),
@@ -78,12 +85,13 @@ pub fn share<T: Send>(parts: impl IntoIterator<Item = T>, work: impl Fn(&mut T) 
 /// When a call panics, after all have ended.
 pub fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) {
     let mut started = match TURN.try_lock() {
-        Ok(started) if parts > 1 && parts < usize::from(u16::MAX) => started,
+        Ok(started) if parts > 1 && parts <= MOST => started,
         _ => return (0..parts).for_each(work),
     };
-    while *started < (parts - 1).min(MOST) {
+    while *started < parts - 1 {
         let thread = std::thread::Builder::new().name("matmul".to_owned());
-        if thread.spawn(|| TEAM.wait_and_work()).is_err() {
+        let own = *started + 1;
+        if thread.spawn(move || TEAM.wait_and_work(own)).is_err() {
             break; // The system has no more threads: those that there are do the work.
         }
         *started += 1;
@@ -94,14 +102,6 @@ pub fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) {
     if let Some(panic) = panic {
         resume_unwind(panic);
     }
-}
-
-const fn parts_of(ticket: u64) -> u64 {
-    ticket >> 16 & 0xffff
-}
-
-const fn next_of(ticket: u64) -> u64 {
-    ticket & 0xffff
 }
 
 impl Team {
@@ -115,13 +115,14 @@ impl Team {
             *self.work.get() =
                 Some(std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static Work>(work));
         }
-        let number = (self.ticket.load(SeqCst) >> 32) + 1;
-        self.ticket.store(number << 32 | (parts as u64) << 16, SeqCst);
+        let number = (self.ticket.load(SeqCst) >> 16) + 1;
+        let ticket = number << 16 | parts as u64;
+        self.ticket.store(ticket, SeqCst);
         if self.asleep.load(SeqCst) > 0 {
             drop(self.bed.lock().unwrap_or_else(PoisonError::into_inner));
             self.wake.notify_all();
         }
-        self.take_parts();
+        self.take_parts(ticket, 0);
         let mut rounds = 0_u32;
         while self.done.load(SeqCst) < parts {
             rounds += 1;
@@ -133,60 +134,54 @@ impl Team {
         }
     }
 
-    /// Takes parts of the current task until none is left.
-    fn take_parts(&self) {
-        let mut ticket = self.ticket.load(SeqCst);
-        while next_of(ticket) < parts_of(ticket) {
-            match self.ticket.compare_exchange(ticket, ticket + 1, SeqCst, SeqCst) {
-                Ok(_) => {
-                    // SAFETY: this part is not done, so the task that announced it is still waiting.
-                    let work = unsafe { (*self.work.get()).map(|work| &*work) };
-                    let part = next_of(ticket) as usize;
-                    if let Some(work) = work
-                        && let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(part)))
-                    {
-                        *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
-                    }
-                    self.done.fetch_add(1, SeqCst);
-                    ticket = self.ticket.load(SeqCst);
-                }
-                Err(now) => ticket = now,
+    /// Takes a thread's own part of a task, and then each that nobody else has taken. So a thread computes the same part of
+    /// like tasks, which is still in its cache.
+    fn take_parts(&self, ticket: u64, own: usize) {
+        let (number, parts) = (ticket >> 16, ticket as usize & 0xffff);
+        for part in (own..parts).chain(0..own.min(parts)) {
+            let taken = &self.taken[part].0;
+            let before = taken.load(SeqCst);
+            // A number never falls: who writes this one is the only one, and the task waits for it.
+            if before >= number || taken.compare_exchange(before, number, SeqCst, SeqCst).is_err() {
+                continue;
             }
+            // SAFETY: this part is not done, so the task that announced it is still waiting.
+            let work = unsafe { (*self.work.get()).map(|work| &*work) };
+            if let Some(work) = work
+                && let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(part)))
+            {
+                *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+            }
+            self.done.fetch_add(1, SeqCst);
         }
     }
 
     /// What a thread of the team does all its life.
-    fn wait_and_work(&self) {
+    fn wait_and_work(&self, own: usize) {
+        let mut seen = 0;
         loop {
-            self.take_parts();
             let since = Instant::now();
             let mut rounds = 0_u32;
-            loop {
-                let ticket = self.ticket.load(SeqCst);
-                if next_of(ticket) < parts_of(ticket) {
-                    break;
-                }
+            while self.ticket.load(SeqCst) == seen {
                 rounds += 1;
                 if rounds.is_multiple_of(256) && since.elapsed() > AWAKE {
-                    self.sleep();
+                    self.sleep(seen);
                     break;
                 }
                 std::hint::spin_loop();
             }
+            seen = self.ticket.load(SeqCst);
+            self.take_parts(seen, own);
         }
     }
 
-    /// Sleeps until there is work.
-    fn sleep(&self) {
+    /// Sleeps until there is another task than that of this ticket.
+    fn sleep(&self, seen: u64) {
         let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
         self.asleep.fetch_add(1, SeqCst);
         // The ticket is looked at after `asleep` is raised and the caller looks at `asleep` after it has
         // written the ticket, so one of the two sees the other.
-        loop {
-            let ticket = self.ticket.load(SeqCst);
-            if next_of(ticket) < parts_of(ticket) {
-                break;
-            }
+        while self.ticket.load(SeqCst) == seen {
             bed = self.wake.wait(bed).unwrap_or_else(PoisonError::into_inner);
         }
         self.asleep.fetch_sub(1, SeqCst);

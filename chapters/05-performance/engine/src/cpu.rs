@@ -28,7 +28,8 @@ const WORTH: usize = 1 << 16;
 
 /// Memory and threads.
 pub struct Cpu {
-    threads: Vec<usize>,
+    /// The next block of each thread, and what keeps it from the next one's cache line.
+    next: Vec<[AtomicUsize; 8]>,
     lasting: [Memory; Place::LASTING.len()],
     arena: Memory,
     scratch: Memory,
@@ -80,7 +81,7 @@ impl Cpu {
     /// So many threads, at least one.
     pub fn new(threads: usize) -> Self {
         Self {
-            threads: (0..threads.max(1)).collect(),
+            next: (0..threads.max(1)).map(|_| Default::default()).collect(),
             lasting: Default::default(),
             arena: Memory::default(),
             scratch: Memory::default(),
@@ -132,21 +133,27 @@ impl Cpu {
 
     /// How many threads a pass over so many words is worth.
     pub fn threads_for(&self, words: usize) -> usize {
-        self.threads.len().min(4 * words / WORTH).max(1)
+        self.next.len().min(4 * words / WORTH).max(1)
     }
 
     /// Calls `work` with a thread and a block, once for each block.
     fn each_block(&self, units: usize, alone: bool, work: impl Fn(usize, usize) + Sync) {
         // ANCHOR: blocks
-        let next = AtomicUsize::new(0);
-        let threads = if alone { &self.threads[..1] } else { &self.threads };
-        team::each(threads, |thread| {
-            loop {
-                let block = next.fetch_add(1, Relaxed);
-                if block >= blocks_of(units) {
-                    return;
+        let threads = if alone { 1 } else { self.next.len() };
+        let first = |thread| thread * blocks_of(units) / threads;
+        for (thread, next) in self.next[..threads].iter().enumerate() {
+            next[0].store(first(thread), Relaxed);
+        }
+        team::run(threads, &|thread| {
+            // Its own blocks, and then what others have not begun.
+            for of in (thread..threads).chain(0..thread) {
+                loop {
+                    let block = self.next[of][0].fetch_add(1, Relaxed);
+                    if block >= first(of + 1) {
+                        break;
+                    }
+                    work(thread, block);
                 }
-                work(*thread, block);
             }
         });
         // ANCHOR_END: blocks
@@ -185,7 +192,7 @@ impl Cpu {
             (Some(bias), false) => Epilogue::Bias(bias),
             (None, _) => Epilogue::None,
         };
-        let threads = Threads::Count(self.threads.len()); // at most: a product asks for as many as it is worth
+        let threads = Threads::Count(self.next.len()); // at most: a product asks for as many as it is worth
         let options = Options { accumulate: *accumulate, epilogue: fused, threads };
         let whole = Bases::written(bases.span(c.whole(), 1, 0, 0));
         let sums = MatMut::new(whole, c.rows, c.cols).expect("as above");
@@ -266,7 +273,7 @@ impl Backend for Cpu {
     fn load(&mut self, program: Program) -> Loaded {
         let plan = Plan::new(&program, self.ways.fused);
         self.arena.at_least(plan.arena);
-        self.scratch.at_least(plan.scratch * self.threads.len());
+        self.scratch.at_least(plan.scratch * self.next.len());
         let Program { calls, outputs, .. } = program;
         let work = |call: &Call| call.bytes().max(call.flops as usize);
         let small =
