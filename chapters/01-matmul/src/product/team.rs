@@ -66,10 +66,7 @@ static TURN: Mutex<usize> = Mutex::new(0);
 /// # Panics
 /// When a call panics, after all have ended.
 pub fn each<T: Sync>(parts: &[T], work: impl Fn(&T) + Sync) {
-    match parts {
-        [part] => work(part),
-        _ => run(parts.len(), &|index| work(&parts[index])),
-    }
+    run(parts.len(), &|index| work(&parts[index]));
 }
 
 /// Calls `work` with each part, which it may change, as [`each`].
@@ -84,10 +81,9 @@ pub fn share<T: Send>(parts: impl IntoIterator<Item = T>, work: impl Fn(&mut T) 
 /// # Panics
 /// When a call panics, after all have ended.
 pub fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) {
-    let mut started = match TURN.try_lock() {
-        Ok(started) if parts > 1 && parts <= MOST => started,
-        _ => return (0..parts).for_each(work),
-    };
+    // Who works alone has no need of the team, and leaves it to others.
+    let turn = (2..=MOST).contains(&parts).then(|| TURN.try_lock().ok()).flatten();
+    let Some(mut started) = turn else { return (0..parts).for_each(work) };
     while *started < parts - 1 {
         let thread = std::thread::Builder::new().name("matmul".to_owned());
         let own = *started + 1;
