@@ -34,8 +34,6 @@ if (!folder || !existsSync(join(folder, 'index.html'))) {
 const files = pathToFileURL(resolve(folder)).href + '/';
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-// Exemptions: rule, page, and why. The list only shrinks.
-const EXEMPT = [];
 
 /** The pages of the book in `folder`, without those that only lead on to another one, and without the chapters' for paper. */
 function pagesOf(folder) {
@@ -213,7 +211,6 @@ async function accessible(tab, where, page) {
   await tab.evaluate(thin, page === 'index.html');
   const result = await tab.evaluate((rules) => globalThis.axe.run(document, { runOnly: rules, resultTypes: ['violations'], preload: false }), RULES);
   for (const { id, impact, nodes } of result.violations) {
-    if (EXEMPT.some((exempt) => exempt.rule === id && exempt.page === page)) continue;
     for (const node of nodes.slice(0, 4)) fail(where, `axe ${impact} ${id}: ${node.target.join(' ')} (${node.any[0]?.message ?? node.all[0]?.message ?? ''})`);
   }
 }
@@ -296,7 +293,7 @@ if (!measured.length && !only) console.log('no page has numbers of two machines:
 
 // What pages cost is known from the first time that they are loaded. print.html is all pages at once, for paper.
 const sites = opened.filter((page) => page !== 'print.html');
-const host = tried ? undefined : await budgets({ folder, pages: sites, fail });
+const host = tried ? undefined : await budgets({ folder, fail });
 const WIDE = [820, 1280, 1400];
 
 // Both widths fit, in one theme or both, and charts can be read in both. axe, which takes long, looks at light on a desktop or

@@ -1,13 +1,14 @@
-// What a page may cost: the bytes that are sent for it the first time, its elements, and how far it moves while it loads. budget.json has the limits, and the pages that exceed one, each with its own
-// limit: such an exemption may only shrink.
+// What a page may cost: the bytes that are sent for it the first time, its elements, and how far it moves while it loads:
+// budget.json has the limits.
 import { createServer } from 'node:http';
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
-import { extname, join } from 'node:path';
+import { basename, extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-// A phone in a city: 10 Mbit/s with 40 ms there and back, for each file. Fonts come late, and what they move counts.
+// A phone in a city: 10 Mbit/s with 40 ms there and back, for each file. Fonts come late, and what they move counts; so do the
+// elements that run something (widgets/ tries each), 300 ms later still: what they move counts on every machine.
 const [LATENCY, RATE] = [40, 10e6 / 8 / 1000]; // ms, bytes a ms
-const { exempt, ...limits } = JSON.parse(readFileSync(new URL('budget.json', import.meta.url), 'utf8'));
+const limits = JSON.parse(readFileSync(new URL('budget.json', import.meta.url), 'utf8'));
 // The largest page of records, and the largest script with a page's numbers, in bytes.
 const RECORD = 300_000;
 
@@ -28,7 +29,8 @@ export async function serve(folder) {
     if (!made.has(file)) made.set(file, plain ? readFileSync(file) : gzipSync(readFileSync(file), { level: 6 }));
     const body = made.get(file);
     const head = { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream', 'content-length': body.length, 'cache-control': 'no-store' };
-    setTimeout(() => response.writeHead(there ? 200 : 404, plain ? head : { ...head, 'content-encoding': 'gzip' }).end(body), LATENCY + body.length / RATE);
+    const late = existsSync(new URL(`widgets/${basename(file, '.js')}.mjs`, import.meta.url)) ? 300 : 0;
+    setTimeout(() => response.writeHead(there ? 200 : 404, plain ? head : { ...head, 'content-encoding': 'gzip' }).end(body), LATENCY + late + body.length / RATE);
   });
   await new Promise((done) => server.listen(0, '127.0.0.1', done));
   return { base: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
@@ -56,17 +58,12 @@ async function watch(tab) {
 }
 
 /** A host for the book, `watch` as above, and what judges a page that has been loaded. */
-export async function budgets({ folder, pages, fail }) {
+export async function budgets({ folder, fail }) {
   const { base, close } = await serve(folder);
-  for (const [page, own] of Object.entries(exempt)) {
-    if (!pages.includes(page)) fail('budget.json', `has an exemption for ${page}, which is not there`);
-    for (const [what, limit] of Object.entries(own)) if (!(limit > limits[what])) fail('budget.json', `exempts ${page} from nothing: ${what} ${limit}`);
-  }
   /** Holds a page of that width to its limits; `visit` loads it anew. */
   async function judge(page, width, cost, visit) {
-    const limitOf = (what) => exempt[page]?.[what] ?? limits[what];
     // On a busy machine the fonts can be late, and the text moves under them: what moves each time counts.
-    if (cost.shift > limitOf('shift')) {
+    if (cost.shift > limits.shift) {
       const again = await visit();
       if (again.shift < cost.shift) cost = again;
     }
@@ -74,10 +71,7 @@ export async function budgets({ folder, pages, fail }) {
     // A table of a run may settle when its columns are known: it is the end of its page.
     if (page.startsWith('records/')) delete found.shift;
     for (const [what, is] of Object.entries(found)) {
-      const limit = limitOf(what);
-      if (is > limit) fail(page, `${what}: ${is}, and at most ${limit} are allowed${what === 'shift' ? ` at ${width}: ${[...new Set(cost.moved)].slice(0, 3).join(', ')}` : ''}`);
-      // A machine decides about a few kilobytes, elements and pixels.
-      else if (exempt[page]?.[what] > limits[what] && what !== 'shift' && is < 0.8 * limit) fail('budget.json', `${page} has ${what} ${is}: its exemption, ${limit}, has to shrink`);
+      if (is > limits[what]) fail(page, `${what}: ${is}, and at most ${limits[what]} are allowed${what === 'shift' ? ` at ${width}: ${[...new Set(cost.moved)].slice(0, 3).join(', ')}` : ''}`);
     }
   }
   return { base: `${base}book/`, watch, judge, close };
