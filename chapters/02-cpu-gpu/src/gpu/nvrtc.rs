@@ -162,8 +162,8 @@ impl Nvrtc {
         Ok(self.compile_telling(source, options, entry, target)?.0)
     }
 
-    /// [`Nvrtc::compile`] the first time; later, what that has returned. A rung of the ladder is compiled for each size of a
-    /// product, and nearly always the same way.
+    /// [`Nvrtc::compile`] the first time; later, what that has returned, whichever kernel of the text is asked for. A rung of
+    /// the ladder is compiled for each size of a product, and nearly always the same way.
     ///
     /// # Errors
     /// As [`Nvrtc::compile`].
@@ -176,7 +176,7 @@ impl Nvrtc {
     ) -> Result<Arc<[u8]>> {
         let defines: Vec<String> =
             options.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let key = [target, entry, &defines.join("\0"), source].join("\0\0");
+        let key = [target, &defines.join("\0"), source].join("\0\0");
         let images = || IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(image) = images().as_ref().and_then(|images| images.get(&key)) {
             return Ok(Arc::clone(image));

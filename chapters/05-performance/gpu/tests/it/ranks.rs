@@ -127,7 +127,8 @@ fn one(gpu: &dyn cpu_gpu::gpu::Gpu, model: Model, ranks: usize) -> [Vec<f32>; 2]
 fn replicas_take_the_steps_of_one_device() {
     let Some(gpu) = opencl() else { return };
     let id = &*gpu.about().id;
-    for (at, ranks) in (0..models().len()).flat_map(|at| [(at, 2), (at, 3)]) {
+    for at in 0..models().len() {
+        let ranks = 2 + at % 2;
         let [gradient, params] = one(&*gpu, models().remove(at), ranks);
         let all = Arc::new((Barrier::new(ranks), Mutex::new(vec![vec![]; ranks])));
         let peer = |rank| Peer { rank, all: Arc::clone(&all), begun: VecDeque::new() };
