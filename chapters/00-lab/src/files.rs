@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io,
+    io::{self, Read as _},
     path::Path,
 };
 
@@ -24,7 +24,9 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open_regular`].
 pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    open_regular(path).and_then(|_| fs::read(path))
+    let mut bytes = Vec::new();
+    open_regular(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// A file's text without the byte order mark that an editor may have put before it.
