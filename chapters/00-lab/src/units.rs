@@ -71,22 +71,6 @@ impl Unit {
             Self::Number => number(value),
         }
     }
-
-    /// The unit's name on an axis (`GFLOP/s` when `prefix` is `G`).
-    pub fn symbol(self) -> &'static str {
-        match self {
-            Self::Seconds => "s",
-            Self::FlopsPerSecond => "FLOP/s",
-            Self::BytesPerSecond => "B/s",
-            Self::Bytes => "B",
-            Self::Hertz => "Hz",
-            Self::ImagesPerSecond => "images/s",
-            Self::TokensPerSecond => "tokens/s",
-            Self::Share => "%",
-            Self::Ratio => "×",
-            Self::Count | Self::Number => "",
-        }
-    }
 }
 
 /// A number of operations with an SI prefix: `30.9 GFLOP`.
@@ -427,15 +411,6 @@ mod tests {
             assert_eq!(plain(value), text);
         }
         assert_eq!(operations(5.88e21), "5.88 ZFLOP");
-    }
-
-    #[test]
-    fn a_unit_is_written_in_json_as_on_an_axis() {
-        assert_eq!(serde_json::to_string(&Unit::FlopsPerSecond).unwrap(), "\"FLOP/s\"");
-        let same = [Unit::Seconds, Unit::BytesPerSecond, Unit::Bytes, Unit::ImagesPerSecond];
-        for unit in same.into_iter().chain([Unit::Hertz]) {
-            assert_eq!(serde_json::to_value(unit).unwrap(), unit.symbol());
-        }
     }
 
     proptest! {

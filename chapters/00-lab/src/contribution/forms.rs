@@ -2,6 +2,7 @@
 //! are whole numbers. Figures rely on them.
 
 use crate::record::Value;
+use serde_json::json;
 use std::collections::BTreeSet;
 
 /// The most GPUs and the most features of a machine, and the most parameters of a value.
@@ -25,9 +26,9 @@ pub(super) fn fault(value: &Value, known: &[&Value]) -> Option<String> {
         let each: BTreeSet<String> = known.iter().map(|value| of(value)).collect();
         Vec::from_iter(each).join(" or ")
     };
-    let unit = value.unit.symbol();
-    if !known.iter().any(|known| known.unit.symbol() == unit) {
-        let units = each(&|value| value.unit.symbol().to_owned());
+    if !known.iter().any(|known| known.unit == value.unit) {
+        let unit = |value: &Value| json!(value.unit).as_str().unwrap_or_default().to_owned();
+        let (unit, units) = (unit(value), each(&unit));
         return Some(format!("has the unit {unit}, and the reference machines have {units}"));
     }
     if !known.iter().any(|known| known.params.keys().eq(value.params.keys())) {
