@@ -1,7 +1,11 @@
 //! The summary that `open` prints: this machine next to the reference machine, and the paths.
 
 use anyhow::Result;
-use lab::{Records, TableData, record::ParamList, show::table_text};
+use lab::{
+    Records, TableData,
+    record::{ParamList, params},
+    show::table_text,
+};
 use std::path::Path;
 
 /// The five numbers: what each is, its key, and which value of it.
@@ -18,7 +22,7 @@ pub fn card(folder: &Path, reference: Option<&Records>, run: &Path, book: &str) 
     let yours = Records::load(folder)?;
     let name = reference.map_or("no other", |records| records.name.as_str());
     let rows = NUMBERS.map(|(what, key, list)| {
-        let number = |records: &Records| Some(records.all(key, list).last()?.text());
+        let number = |records: &Records| Some(records.all(key, &params(list)).last()?.text());
         let numbers = [number(&yours), reference.and_then(number)];
         let numbers = numbers.map(|number| number.unwrap_or_else(|| "–".to_owned()));
         [vec![what.to_owned()], numbers.into()].concat()
@@ -46,8 +50,8 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 10, "{text}");
         assert!(lines[..7].iter().all(|line| line.chars().count() <= 80), "{text}");
-        let peak =
-            records.find("lab.peaks", &[("threads", &"all"), ("unit", &"fma-f32")]).unwrap().text();
+        let peak = params(&[("threads", &"all"), ("unit", &"fma-f32")]);
+        let peak = records.find("lab.peaks", &peak).unwrap().text();
         assert_eq!(lines[2].matches(&peak).count(), 2, "{text}");
         assert!(
             !text.contains('–') && lines[7].ends_with("runs/a") && lines[9].ends_with("http://x/")

@@ -5,7 +5,7 @@ use crate::{read, root, said, throughput};
 use lab::{
     Records,
     plot::{Axis, Bar, BarPlot, Scale},
-    record::ParamList,
+    record::params,
 };
 use std::fs;
 
@@ -13,9 +13,9 @@ use std::fs;
 fn bars() -> Vec<Bar> {
     let h100 = Records::load(&root().join("book/records/h100")).unwrap();
     let bar = |(name, rung): (&str, &str)| {
-        let params: ParamList = &[("device", &"cuda"), ("n", &8192), ("rung", &rung)];
-        let found = h100.find("cpu_gpu.ladder.of_cublas", params);
-        let mut bar = Bar::of(name, found, 0.01).unwrap();
+        let params = params(&[("device", &"cuda"), ("n", &8192), ("rung", &rung)]);
+        let found = h100.find("cpu_gpu.ladder.of_cublas", &params);
+        let mut bar = Bar::scaled(name, found, |part| part / 0.01).unwrap();
         // The spreads are thinner than a line.
         let (median, ..) = bar.value.unwrap();
         bar.value = Some((median, median, median));

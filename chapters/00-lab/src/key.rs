@@ -198,7 +198,7 @@ impl Records {
     /// As [`Records::find`].
     pub fn get(&self, quantity: impl Borrow<Quantity>) -> Result<&Value> {
         let Quantity { key, params, .. } = quantity.borrow();
-        self.find_params(key.name, params)
+        self.find(key.name, params)
     }
 
     /// The median of this quantity as text.
@@ -216,9 +216,7 @@ impl Records {
     pub fn every(&self, quantity: impl Borrow<Quantity>) -> Result<Vec<&Value>> {
         let quantity = quantity.borrow();
         let Quantity { key, params, .. } = quantity;
-        let list: Vec<(&str, &dyn Display)> =
-            params.iter().map(|(name, value)| (name.as_str(), value as &dyn Display)).collect();
-        let found = self.all(key.name, &list);
+        let found = self.all(key.name, params);
         if found.is_empty() {
             self.get(quantity)?;
         }

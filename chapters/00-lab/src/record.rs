@@ -212,15 +212,7 @@ impl Records {
     /// # Errors
     /// [`Error::NotMeasured`] if the experiment did not run here, or was cut off before this value, [`Error::Skipped`] if it
     /// left this value out, [`Error::Key`] if it ran and has no such value, or more than one.
-    pub fn find(&self, key: &str, list: ParamList) -> Result<&Value> {
-        self.find_params(key, &params(list))
-    }
-
-    /// [`Records::find`], for parameters that are already a map.
-    ///
-    /// # Errors
-    /// As [`Records::find`].
-    pub fn find_params(&self, key: &str, wanted: &Params) -> Result<&Value> {
+    pub fn find(&self, key: &str, wanted: &Params) -> Result<&Value> {
         let what = name(key, wanted);
         let found: Vec<&Value> = self.values().filter(|value| value.matches(key, wanted)).collect();
         match found[..] {
@@ -263,9 +255,8 @@ impl Records {
     }
 
     /// All values with this key whose parameters include those given, in the order of their measuring.
-    pub fn all(&self, key: &str, list: ParamList) -> Vec<&Value> {
-        let wanted = params(list);
-        self.values().filter(|value| value.matches(key, &wanted)).collect()
+    pub fn all(&self, key: &str, wanted: &Params) -> Vec<&Value> {
+        self.values().filter(|value| value.matches(key, wanted)).collect()
     }
 
     /// The run that a key's values come from.

@@ -7,12 +7,11 @@
 //! Grid::new([("ours", "this crate"), ("theirs", "a library")])
 //!     .column("who", |(_, name)| *name)
 //!     .column("rate", |(who, _)| Entry::OrWhy(RATE.at(&[("who", who)])))
-//!     .column("of the peak", |(who, _)| Entry::OfLimit(RATE.at(&[("who", who)])))
 //!     .table(records, "Who is faster.")
 //! # }
 //! ```
 
-use crate::{Error, Records, Result, TableData, Unit, key::Quantity};
+use crate::{Error, Records, Result, TableData, key::Quantity};
 
 /// What a cell shows.
 #[derive(Clone, Debug)]
@@ -25,8 +24,6 @@ pub enum Entry {
     OrWhy(Quantity),
     /// The value as text; where it was left out, these words.
     Or(Quantity, String),
-    /// The value's fraction of its limit; a dash where there is none.
-    OfLimit(Quantity),
 }
 
 impl From<&str> for Entry {
@@ -52,17 +49,9 @@ impl Entry {
     fn text(&self, records: &Records) -> Result<(String, Option<Error>)> {
         let quantity = match self {
             Self::Words(words) => return Ok((words.clone(), None)),
-            Self::Value(quantity)
-            | Self::OrWhy(quantity)
-            | Self::Or(quantity, _)
-            | Self::OfLimit(quantity) => quantity,
+            Self::Value(quantity) | Self::OrWhy(quantity) | Self::Or(quantity, _) => quantity,
         };
-        let dash = || "–".to_owned();
         match (self, records.get(quantity)) {
-            (Self::OfLimit(_), Ok(value)) => {
-                let share = value.of_limit().map(|share| Unit::Share.format(share));
-                Ok((share.unwrap_or_else(dash), None))
-            }
             (_, Ok(value)) => Ok((value.text(), None)),
             (Self::OrWhy(_), Err(Error::Skipped { why, what })) => {
                 Ok((why.clone(), Some(Error::Skipped { why, what })))
@@ -70,7 +59,9 @@ impl Entry {
             (Self::Or(_, words), Err(error @ Error::Skipped { .. })) => {
                 Ok((words.clone(), Some(error)))
             }
-            (_, Err(error @ (Error::Skipped { .. } | Error::Key(_)))) => Ok((dash(), Some(error))),
+            (_, Err(error @ (Error::Skipped { .. } | Error::Key(_)))) => {
+                Ok(("–".to_owned(), Some(error)))
+            }
             (_, Err(error)) => Err(error),
         }
     }

@@ -21,19 +21,11 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// A bar as long as the value, in units of `scale`; an empty one that says why there is none.
+    /// A bar as long as the value, each number put through `scale`; an empty one that says why there is none.
     ///
     /// # Errors
     /// [`Error::NotMeasured`] and others of [`Records::find`](crate::Records::find): what the
     /// experiment did not even look for has no bar.
-    pub fn of(name: &str, found: Result<&Value>, scale: f64) -> Result<Self> {
-        Self::scaled(name, found, |value| value / scale)
-    }
-
-    /// [`Bar::of`], each number put through `scale`.
-    ///
-    /// # Errors
-    /// As [`Bar::of`].
     pub fn scaled(name: &str, found: Result<&Value>, scale: impl Fn(f64) -> f64) -> Result<Self> {
         let name = name.to_owned();
         match found {

@@ -45,9 +45,9 @@ fn what_is_saved_is_loaded() {
     assert_eq!(records.machine.cpu, "a CPU");
     assert_eq!(Some(records.name.as_str()), folder.path().file_name().unwrap().to_str());
     assert_eq!(records.chapters.keys().collect::<Vec<_>>(), ["lab", "matmul"]);
-    let found = records.find("matmul.ladder", &[("n", &1024)]).unwrap();
+    let found = records.find("matmul.ladder", &params(&[("n", &1024)])).unwrap();
     assert_eq!(*found, value("matmul.ladder", 1024, "naive", 2e9));
-    assert_eq!(records.all("matmul.ladder", &[]).len(), 2);
+    assert_eq!(records.all("matmul.ladder", &Params::new()).len(), 2);
     assert_eq!(records.run_of("matmul.ladder.speedup").unwrap().experiment, "matmul.ladder");
     assert_eq!(records.values().count(), 4);
 }
@@ -61,8 +61,9 @@ fn a_new_run_takes_the_place_of_the_old_one_and_no_other() {
     let experiments: Vec<&str> =
         records.chapters["matmul"].runs.iter().map(|run| run.experiment.as_str()).collect();
     assert_eq!(experiments, ["matmul.ladder", "matmul.sizes"]);
-    assert_eq!(records.all("matmul.ladder", &[])[0].median.to_bits(), 7e9_f64.to_bits());
-    assert!(records.find("matmul.sizes", &[]).is_ok());
+    let ladder = records.all("matmul.ladder", &Params::new());
+    assert_eq!(ladder[0].median.to_bits(), 7e9_f64.to_bits());
+    assert!(records.find("matmul.sizes", &Params::new()).is_ok());
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn a_key_that_names_no_single_value_says_what_there_is() {
         ("matmul.ladder", &[("rung", &"amx")], "Skipped", "was not measured: this CPU has no AMX"),
         ("training.mlp", &[], "NotMeasured", "measure training`"),
     ] {
-        let error = records.find(key, list).unwrap_err();
+        let error = records.find(key, &params(list)).unwrap_err();
         let said = error.to_string().replace(&records.name, "NAME");
         assert!(format!("{error:?}").starts_with(kind) && said.contains(says), "{error:?}");
     }
@@ -136,7 +137,7 @@ fn a_key_that_names_no_single_value_says_what_there_is() {
     for run in cut.chapters.values_mut().flat_map(|chapter| &mut chapter.runs) {
         run.unfinished = true;
     }
-    let missing = cut.find("matmul.ladder", none);
+    let missing = cut.find("matmul.ladder", &params(none));
     assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{missing:?}");
 }
 
@@ -162,7 +163,7 @@ fn a_number_that_is_none_does_not_spoil_the_record() {
     let odd = Value::new("a.b", &[], Unit::Number, Samples(vec![f64::NAN, f64::INFINITY]));
     save(folder.path(), &Machine::default(), "a", run("a.b", vec![odd])).unwrap();
     let records = Records::load(folder.path()).unwrap();
-    let read = records.find("a.b", &[]).unwrap();
+    let read = records.find("a.b", &Params::new()).unwrap();
     assert!(read.median.is_nan() && read.samples.0.len() == 2);
 }
 

@@ -63,7 +63,7 @@ impl Asked {
     /// What each machine has.
     fn found<'a>(&self, quotes: Quotes<'a>) -> Result<Vec<(&'a Records, Found<&'a Value>)>> {
         quotes.each(&format!("the value `{}`", self.name()), |records| {
-            records.find_params(&self.key, &self.wanted)
+            records.find(&self.key, &self.wanted)
         })
     }
 }

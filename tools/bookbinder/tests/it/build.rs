@@ -7,7 +7,7 @@ use bookbinder::{Binder, links, notebook, page::of_chapter};
 use lab::{
     Chapter, Drawing, Error, Figure, Key, Records, Samples, Table, TableData, Unit,
     machine::Machine,
-    record::{self, CONTRIBUTED, Limit, Run},
+    record::{self, CONTRIBUTED, Limit, Params, Run},
     testing::{self, put},
 };
 use std::{
@@ -125,7 +125,7 @@ const RATE: Key = Key::measured("demo.rate", Unit::FlopsPerSecond, &["n"]);
 
 fn demo() -> Chapter {
     fn draw(records: &Records) -> lab::Result<Drawing> {
-        let rate = records.find("demo.rate", &[("n", &64)])?;
+        let rate = records.get(RATE.at(&[("n", &64)]))?;
         let svg = format!(
             "<svg viewBox=\"0 0 720 200\">\n\n<rect id=\"bar\" x=\"10\" y=\"20\" width=\"{}\" height=\"60\" \
              fill=\"var(--series-1)\"/>\n<text x=\"10\" y=\"120\" fill=\"currentColor\">rate (GFLOP/s)</text>\
@@ -136,7 +136,7 @@ fn demo() -> Chapter {
         Ok(Drawing { svg, caption, alt: "One \"bar\".".to_owned(), ..Drawing::default() })
     }
     fn make(records: &Records) -> lab::Result<TableData> {
-        let rates = records.all("demo.rate", &[]);
+        let rates = records.all("demo.rate", &Params::new());
         if rates.is_empty() {
             return Err(Error::NotMeasured { what: "demo.rate".into(), chapter: "demo".into() });
         }
@@ -371,7 +371,7 @@ fn a_figure_that_panics_is_a_sentence_and_not_the_end_of_the_build() {
     #[allow(clippy::unnecessary_wraps, reason = "the form of a figure")]
     fn first(records: &Records) -> lab::Result<Drawing> {
         let sizes: Vec<f64> = records
-            .all("demo.rate", &[])
+            .all("demo.rate", &Params::new())
             .iter()
             .map(|value| value.median / 1e9)
             .filter(|rate| *rate > 0.0)

@@ -29,7 +29,7 @@ fn the_steps_are_the_records_and_the_fit_is_off_by_a_twentieth_at_most() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/records/h100");
     let records = Records::load(&root).unwrap();
     let median = |key: &str, params: lab::record::ParamList| {
-        records.find(key, params).unwrap().samples.median()
+        records.find(key, &lab::record::params(params)).unwrap().samples.median()
     };
     let cost = Cost::h100();
     for (i, (name, work, seconds)) in RECORDED.into_iter().enumerate() {
