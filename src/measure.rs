@@ -161,7 +161,7 @@ fn send(folder: &Path) -> Result<()> {
         file.display(),
         lab::Unit::Bytes.format(text.len() as f64),
         made.machine.in_words(),
-        made.count()
+        made.values().count()
     ));
     for name in made.traces(&own_names())? {
         say(&format!(
@@ -205,7 +205,7 @@ fn receive(file: &Path, machine: Option<&str>, chapters: &[Chapter], records: &P
     say(&format!(
         "{} values of {} are in {}. Look at them in the book (`cargo run -- book serve`), then commit the \
          folder.",
-        made.count(),
+        made.values().count(),
         made.machine.in_words(),
         folder.display()
     ));

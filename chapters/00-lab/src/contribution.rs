@@ -140,16 +140,12 @@ impl Contribution {
         record::to_text(self)
     }
 
-    /// How many values it holds.
-    pub fn count(&self) -> usize {
-        self.values().count()
-    }
-
     fn runs(&self) -> impl Iterator<Item = &Run> {
         self.chapters.values().flat_map(|chapter| &chapter.runs)
     }
 
-    fn values(&self) -> impl Iterator<Item = &Value> {
+    /// All values of all runs.
+    pub fn values(&self) -> impl Iterator<Item = &Value> {
         self.runs().flat_map(|run| &run.values)
     }
 
@@ -202,11 +198,11 @@ impl Contribution {
     }
 
     fn check(&self, chapters: &[Chapter], references: &[Records]) -> Result<()> {
-        if self.count() > MOST_VALUES || self.count() == 0 {
+        let count = self.values().count();
+        if count > MOST_VALUES || count == 0 {
             return Err(Error::Message(format!(
-                "the file has {} values, and one of a machine has 1 to {MOST_VALUES}; ask for the file of \
-                 `measure --send`",
-                self.count()
+                "the file has {count} values, and one of a machine has 1 to {MOST_VALUES}; ask for the file of \
+                 `measure --send`"
             )));
         }
         check_machine(&self.machine)?;

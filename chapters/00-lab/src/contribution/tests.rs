@@ -83,7 +83,7 @@ fn what_is_sent_is_received_and_has_no_path() {
     let (sent, here) = (&run.values[0], &records().chapters["demo"].runs[0].values[0]);
     assert_eq!((sent.samples.0.len(), sent.count()), (SENT, 300));
     assert_eq!((sent.median, sent.low, sent.high), (here.median, here.low, here.high));
-    assert_eq!(made.count(), 2);
+    assert_eq!(made.values().count(), 2);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_key_may_have_two_units() {
     let more = Run { experiment, values, skipped: vec![], ..run.clone() };
     two.chapters.get_mut("demo").unwrap().runs.push(more);
     let text = pack(&two).unwrap().text().unwrap();
-    assert_eq!(unpack(&text, &demo(), &[two]).unwrap().count(), 4);
+    assert_eq!(unpack(&text, &demo(), &[two]).unwrap().values().count(), 4);
     assert!(error(&text).contains("has the unit s, and the reference machines have FLOP/s"));
 }
 
