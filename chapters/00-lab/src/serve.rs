@@ -19,7 +19,6 @@ pub use reply::{Reply, Response, TEXT};
 pub use request::{Refused, Request};
 
 use crate::{Error, Result};
-use names::Names;
 use reply::Client;
 use std::{
     cell::Cell,
@@ -92,7 +91,6 @@ type Handler = dyn Fn(&Request, &Reply) -> Result<(), Refused> + Send + Sync;
 /// What all connections use.
 struct Shared {
     options: Options,
-    names: Names,
     handler: Box<Handler>,
     /// The connections; those that have ended go when the next one comes.
     open: Mutex<Vec<Weak<Client>>>,
@@ -126,10 +124,8 @@ impl Server {
         handler: impl Fn(&Request, &Reply) -> Result<(), Refused> + Send + Sync + 'static,
     ) -> Result<Self> {
         let (listener, address) = listen(&options)?;
-        let names = Names { address: options.address, hosts: options.hosts.clone() };
         let shared = Arc::new(Shared {
             options,
-            names,
             handler: Box::new(handler),
             open: Mutex::default(),
             refused: AtomicUsize::new(0),
@@ -261,7 +257,7 @@ impl Shared {
                 let why = "the server is busy (too many connections); try again";
                 return Err(Refused::new("503 Service Unavailable", why));
             }
-            self.names.check(&request)?;
+            self.options.check(&request)?;
             (self.handler)(&request, &reply)
         });
         if let Err(refused) = answered {

@@ -5,7 +5,10 @@
 //! Addresses are safe, since no one else can point them: Vite's server has the same rule
 //! (<https://vite.dev/config/server-options#server-allowedhosts>).
 
-use super::request::{Refused, Request};
+use super::{
+    Options,
+    request::{Refused, Request},
+};
 use std::net::IpAddr;
 
 /// What `--host` takes: a name alone, in any case.
@@ -20,15 +23,9 @@ pub fn host_name(text: &str) -> Result<String, String> {
     Ok(text.trim_end_matches('.').to_ascii_lowercase())
 }
 
-/// Where a server listens, and what else it is called.
-pub(super) struct Names {
-    pub address: IpAddr,
-    pub hosts: Vec<String>,
-}
-
-impl Names {
+impl Options {
     /// Whether a request calls the server by one of its names, and comes from no other site's page.
-    pub fn check(&self, request: &Request) -> Result<(), Refused> {
+    pub(super) fn check(&self, request: &Request) -> Result<(), Refused> {
         let host = request.host.as_deref().unwrap_or_default().to_ascii_lowercase();
         let name = name_of(&host);
         let number = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
@@ -70,7 +67,7 @@ mod tests {
     #[test]
     fn a_server_is_called_by_its_address_and_its_names_alone() {
         let hosts = vec![host_name("Book.Example.org.").unwrap()];
-        let names = Names { address: [127, 0, 0, 1].into(), hosts };
+        let names = Options { hosts, ..Options::default() };
         for (host, origin, wanted) in [
             ("", "", 0),
             ("localhost", "", 0),
