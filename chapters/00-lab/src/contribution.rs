@@ -152,7 +152,7 @@ impl Contribution {
     /// Writes the records into a new folder, `records/contributed/NAME`, and returns it.
     ///
     /// # Errors
-    /// [`Error::Message`] if a machine of this name is there already, [`Error::Io`] if the folder can't be written;
+    /// [`Error::Message`] if a machine of this name is there already, [`Error::Damaged`] if the folder can't be written;
     /// nothing is left of it then.
     pub fn write(&self, records: &Path) -> Result<PathBuf> {
         check_name(&self.name)?;

@@ -8,15 +8,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What can go wrong in the lab, each as one message that says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file or folder could not be read or written. The cause is a part of the sentence and not a source of its own:
-    /// who prints the chain of sources would print it twice.
-    #[error("{}: {cause}", .path.display())]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the operating system said.
-        cause: std::io::Error,
-    },
     /// A page, figure or table asks for a value that no run has produced on this machine.
     #[error("`{what}` is not measured on this machine yet; run `cargo run -- measure {chapter}`")]
     NotMeasured {
@@ -36,10 +27,10 @@ pub enum Error {
     /// A key or its parameters do not name exactly one value.
     #[error("{0}")]
     Key(String),
-    /// A file is not what its name says, or incomplete, or can't be written.
+    /// A file or folder can't be read or written, is incomplete, or not what its name says.
     #[error("{}: {why}", .path.display())]
     Damaged {
-        /// The file.
+        /// The file or folder.
         path: PathBuf,
         /// What is wrong with it and what to do.
         why: String,
@@ -50,9 +41,11 @@ pub enum Error {
 }
 
 impl Error {
-    /// An [`Error::Io`] for `path`.
+    /// An [`Error::Damaged`] by what the system said. That is a part of the sentence and not a source of its own: who prints
+    /// the chain of sources would print it twice.
+    #[allow(clippy::needless_pass_by_value, reason = "a function for `map_err`")]
     pub fn io(path: &Path, cause: std::io::Error) -> Self {
-        Self::Io { path: path.to_owned(), cause }
+        Self::damaged(path, cause.to_string())
     }
 
     /// An [`Error::Damaged`].

@@ -186,7 +186,7 @@ impl Records {
     /// Reads the folder of one machine.
     ///
     /// # Errors
-    /// [`Error::Io`] if it has no `machine.json`; [`Error::Message`] if a file is not a record.
+    /// [`Error::Damaged`] if it has no `machine.json`; [`Error::Message`] if a file is not a record.
     pub fn load(folder: &Path) -> Result<Self> {
         let machine = read_json(&folder.join("machine.json"))?;
         let name =
@@ -285,7 +285,7 @@ pub fn is_below(key: &str, experiment: &str) -> bool {
 /// and writes `machine.json` next to it. Other experiments' runs stay.
 ///
 /// # Errors
-/// [`Error::Io`] if the folder cannot be written; the old file is then still whole.
+/// [`Error::Damaged`] if the folder cannot be written; the old file is then still whole.
 pub fn save(folder: &Path, machine: &Machine, chapter: &str, run: Run) -> Result<()> {
     fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     // Two programs that measure at once each keep the other's runs. Not every system can lock a folder.

@@ -118,7 +118,7 @@ fn a_machine_that_can_not_be_written_leaves_nothing() {
     // A chapter whose file can't be made; the machine's own is written before it.
     let runs = made.chapters.remove("demo").unwrap();
     made.chapters.insert("no/such/folder".to_owned(), runs.clone());
-    assert!(matches!(made.write(folder.path()), Err(Error::Io { .. })));
+    assert!(matches!(made.write(folder.path()), Err(Error::Damaged { .. })));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     // Neither that nor what a program left that was ended blocks the next try.
     made.chapters = BTreeMap::from([("demo".to_owned(), runs)]);

@@ -99,7 +99,7 @@ fn a_save_that_fails_or_is_killed_leaves_the_old_file_whole() {
     let before = Records::load(folder.path()).unwrap();
     fs::create_dir(&part).unwrap();
     let error = save(folder.path(), &before.machine, "matmul", run("matmul.ladder", vec![]));
-    assert!(matches!(error, Err(Error::Io { .. })), "{error:?}");
+    assert!(matches!(error, Err(Error::Damaged { .. })), "{error:?}");
     assert_eq!(Records::load(folder.path()).unwrap().chapters, before.chapters);
 }
 
@@ -114,7 +114,7 @@ fn a_damaged_record_is_not_written_over() {
     assert!(error.contains("delete it and run `measure` again"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "not JSON");
     assert!(matches!(Records::load(folder.path()), Err(Error::Message(_))));
-    assert!(matches!(Records::load(&folder.path().join("none")), Err(Error::Io { .. })));
+    assert!(matches!(Records::load(&folder.path().join("none")), Err(Error::Damaged { .. })));
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn what_can_not_be_saved_is_known_before() {
     can_save(&new, ["matmul"]).unwrap();
     assert!(!new.exists(), "nothing is left of the try");
     let file = folder.path().join("machine.json").join("below");
-    assert!(matches!(can_save(&file, ["matmul"]), Err(Error::Io { .. })));
+    assert!(matches!(can_save(&file, ["matmul"]), Err(Error::Damaged { .. })));
     fs::write(folder.path().join("matmul.json"), "not JSON").unwrap();
     assert!(can_save(folder.path(), ["lab"]).is_ok());
     let error = can_save(folder.path(), ["lab", "matmul"]).unwrap_err().to_string();

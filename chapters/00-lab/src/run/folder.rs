@@ -91,8 +91,8 @@ impl Folder {
     /// first checkpoint is of no value: a new run replaces it.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if a new run finds another one there, one that goes on finds none, or another training is at
-    /// work; [`Error::Io`] if the folder can't be made or written.
+    /// [`Error::Damaged`] if a new run finds another one there, if one that goes on finds none, or another training is at
+    /// work; or if the folder can't be made or written.
     pub fn open(path: &Path, start: Start) -> Result<Self> {
         if start == Start::Resume && !path.join(CHECKPOINT).exists() {
             return Err(checkpoint::missing(path));

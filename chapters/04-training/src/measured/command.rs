@@ -31,7 +31,7 @@ pub struct Done {
 /// Runs `command`, which is a `train` or starts one, with the reader's data set, in a folder that is removed at the end.
 ///
 /// # Errors
-/// [`Error::Message`] with its own words if it fails; [`Error::Io`] if it leaves no metrics.
+/// [`Error::Message`] with its own words if it fails; [`Error::Damaged`] if it leaves no metrics.
 pub fn train(mut command: Command, data: Option<&Path>) -> Result<Done> {
     let folder = tempfile::tempdir().map_err(|e| Error::io(&env::temp_dir(), e))?;
     let run = folder.path().join("run");
