@@ -15,64 +15,41 @@ use std::{
     thread,
 };
 
-/// What some tests need beside Rust and a C compiler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tool {
-    /// A device behind OpenCL.
-    OpenCl,
-    /// An NVIDIA GPU that CUDA can use.
-    Cuda,
-    /// NVIDIA's library of products.
-    Cublas,
-    /// NVIDIA's library for several GPUs.
-    Nccl,
-    /// NVIDIA's compiler as a library, for all generations of GPUs that the tests compile for.
-    Nvrtc,
-    /// The same as a program.
-    Nvcc,
-    /// What prints machine code of NVIDIA's GPUs.
-    Nvdisasm,
-    /// A C++ compiler.
-    Cxx,
-    /// Open MPI's mpirun.
-    Mpi,
-    /// Node.js, new enough for the pages' scripts.
-    Node,
-    /// Git.
-    Git,
-    /// GNU's objdump.
-    Objdump,
-    /// The program xz.
-    Xz,
-    /// The published MNIST files.
-    Mnist,
-    /// A Python with PyTorch.
-    Torch,
-    /// A system, a user or an architecture of another kind.
-    System,
-}
-
-impl Tool {
-    /// Its name in `THROUGHPUT_REQUIRE_NAME`, and in a sentence.
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::OpenCl => ("OPENCL", "an OpenCL device"),
-            Self::Cuda => ("CUDA", "an NVIDIA GPU"),
-            Self::Cublas => ("CUBLAS", "cuBLAS"),
-            Self::Nccl => ("NCCL", "NCCL"),
-            Self::Nvrtc => ("NVRTC", "NVRTC 12.8"),
-            Self::Nvcc => ("NVCC", "nvcc 12.8"),
-            Self::Nvdisasm => ("NVDISASM", "nvdisasm 12.8"),
-            Self::Cxx => ("CXX", "a C++17 compiler"),
-            Self::Mpi => ("MPI", "Open MPI"),
-            Self::Node => ("NODE", "Node.js 18"),
-            Self::Git => ("GIT", "git"),
-            Self::Objdump => ("OBJDUMP", "GNU objdump"),
-            Self::Xz => ("XZ", "xz"),
-            Self::Mnist => ("MNIST", "the MNIST files"),
-            Self::Torch => ("TORCH", "PyTorch"),
-            Self::System => ("SYSTEM", "another system or user"),
-        }
+crate::named! {
+    /// What some tests need beside Rust and a C compiler. The variant is the name in `THROUGHPUT_REQUIRE_NAME`.
+    pub enum Tool("tool") {
+        /// A device behind OpenCL.
+        OpenCl = "an OpenCL device",
+        /// An NVIDIA GPU that CUDA can use.
+        Cuda = "an NVIDIA GPU",
+        /// NVIDIA's library of products.
+        Cublas = "cuBLAS",
+        /// NVIDIA's library for several GPUs.
+        Nccl = "NCCL",
+        /// NVIDIA's compiler as a library, for all generations of GPUs that the tests compile for.
+        Nvrtc = "NVRTC 12.8",
+        /// The same as a program.
+        Nvcc = "nvcc 12.8",
+        /// What prints machine code of NVIDIA's GPUs.
+        Nvdisasm = "nvdisasm 12.8",
+        /// A C++ compiler.
+        Cxx = "a C++17 compiler",
+        /// Open MPI's mpirun.
+        Mpi = "Open MPI",
+        /// Node.js, new enough for the pages' scripts.
+        Node = "Node.js 18",
+        /// Git.
+        Git = "git",
+        /// GNU's objdump.
+        Objdump = "GNU objdump",
+        /// The program xz.
+        Xz = "xz",
+        /// The published MNIST files.
+        Mnist = "the MNIST files",
+        /// A Python with PyTorch.
+        Torch = "PyTorch",
+        /// A system, a user or an architecture of another kind.
+        System = "another system or user",
     }
 }
 
@@ -86,14 +63,14 @@ pub fn need<T>(tool: Tool, found: Result<T, impl Display>) -> Option<T> {
         Ok(found) => return Some(found),
         Err(why) => why.to_string(),
     };
-    let (name, words) = tool.names();
+    let (name, words) = (format!("{tool:?}").to_uppercase(), tool.name());
     let required = format!("THROUGHPUT_REQUIRE_{name}");
     let forbidden = env::var_os(&required).is_some_and(|value| value == "1");
     assert!(!forbidden, "the test needs {words}, and {required}=1 forbids to skip it: {why}");
     eprintln!("skipped: it needs {words}: {why}");
     // Cargo names the package; a program that somebody starts by hand has no run to report to.
     if let Ok(package) = env::var("CARGO_PKG_NAME") {
-        let skip = Skip::here((name, words), &package, &why);
+        let skip = Skip::here((&name, words), &package, &why);
         let listed = fs::read_to_string(list()).unwrap_or_default();
         assert!(
             listed.lines().any(|line| line == skip.key()),
