@@ -5,7 +5,7 @@
 //! Clock, hypervisor and neighbours take their part of both, as they do of the work that is compared with
 //! them.
 
-use crate::{Plan, Samples, machine, record::Limit};
+use crate::{Plan, Samples, machine, record::Limit, vectors::Width};
 use std::{
     collections::BTreeMap,
     hint::black_box,
@@ -17,41 +17,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The widest f32 arithmetic that this CPU has and this module knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Simd {
-    /// What the compiler makes for the target's baseline: SSE2 on x86-64 (a multiplication and an addition,
-    /// no FMA), NEON with FMA on 64-bit Arm.
-    Portable,
-    /// AVX2 and FMA: 8 lanes.
-    Avx2,
-    /// AVX-512F: 16 lanes.
-    Avx512,
-}
-
-impl Simd {
-    /// The best of this CPU.
-    pub fn detect() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if std::arch::is_x86_feature_detected!("avx512f") {
-                return Self::Avx512;
-            }
-            if std::arch::is_x86_feature_detected!("avx2")
-                && std::arch::is_x86_feature_detected!("fma")
-            {
-                return Self::Avx2;
-            }
-        }
-        Self::Portable
-    }
-
-    /// `AVX2`, as people write it.
-    pub fn name(self) -> &'static str {
+impl Width {
+    /// `AVX2`, as people write it. The compiler's own baseline is SSE2 on x86-64 (a multiplication and an addition, no FMA),
+    /// and NEON with FMA on 64-bit Arm.
+    fn name(self) -> &'static str {
         match self {
-            Self::Portable if cfg!(target_arch = "aarch64") => "NEON",
-            Self::Portable if cfg!(target_arch = "x86_64") => "SSE2",
-            Self::Portable => "portable",
+            Self::Any if cfg!(target_arch = "aarch64") => "NEON",
+            Self::Any if cfg!(target_arch = "x86_64") => "SSE2",
+            Self::Any => "portable",
             Self::Avx2 => "AVX2",
             Self::Avx512 => "AVX-512",
         }
@@ -61,10 +34,10 @@ impl Simd {
     fn run(self, rounds: u64) -> f64 {
         match self {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `detect` gives this variant only where the CPU has AVX-512F.
+            // SAFETY: `best` gives this variant only where the CPU has AVX-512F.
             Self::Avx512 => unsafe { fma::avx512(rounds) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `detect` gives this variant only where the CPU has AVX2 and FMA.
+            // SAFETY: `best` gives this variant only where the CPU has AVX2 and FMA.
             Self::Avx2 => unsafe { fma::avx2(rounds) },
             _ => fma::portable(rounds),
         }
@@ -325,7 +298,7 @@ impl Unit {
     fn peak(self, threads: usize) -> Option<Limit> {
         let threads = threads.max(1);
         let what = match self {
-            Self::FmaF32 => format!("FMA peak ({})", Simd::detect().name()),
+            Self::FmaF32 => format!("FMA peak ({})", Width::best().name()),
             Self::PairsBf16 => "AVX512-BF16 peak".to_owned(),
             Self::AmxBf16 => "AMX bf16 peak".to_owned(),
         };
@@ -366,8 +339,8 @@ pub fn bandwidth(traffic: Traffic, threads: usize) -> Limit {
 
 /// Samples of the f32 rate in FLOP/s of `threads` cores together.
 pub fn fma_f32_samples(threads: usize, plan: Plan) -> Samples {
-    let simd = Simd::detect();
-    arithmetic(threads, plan, |rounds| simd.run(rounds))
+    let width = Width::best();
+    arithmetic(threads, plan, |rounds| width.run(rounds))
 }
 
 /// Samples of the bandwidth in B/s that `threads` cores reach together.
@@ -504,12 +477,12 @@ mod tests {
     fn every_kernel_counts_its_operations() {
         assert!(fma::portable(0).abs() < 1.0);
         let rounds = 1000;
-        let lanes = match Simd::detect() {
-            Simd::Portable => 4.0 * if cfg!(target_arch = "aarch64") { 24.0 } else { 12.0 },
-            Simd::Avx2 => 8.0 * 12.0,
-            Simd::Avx512 => 16.0 * 24.0,
+        let lanes = match Width::best() {
+            Width::Any => 4.0 * if cfg!(target_arch = "aarch64") { 24.0 } else { 12.0 },
+            Width::Avx2 => 8.0 * 12.0,
+            Width::Avx512 => 16.0 * 24.0,
         };
-        assert!((Simd::detect().run(rounds) - 2.0 * lanes * rounds as f64).abs() < 1.0);
+        assert!((Width::best().run(rounds) - 2.0 * lanes * rounds as f64).abs() < 1.0);
     }
 
     /// The rule has no clock, so the clock is held against it: pairs are never taken where f32 is clearly faster, nor left

@@ -36,13 +36,13 @@ macro_rules! wide {
 
 pub use crate::wide;
 
-/// The vectors that [`wide!`] chooses from.
+/// The vectors that [`wide!`] chooses from, and [`crate::peak`].
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// AVX-512 F, BW and VL.
     Avx512,
-    /// AVX2.
+    /// AVX2 and FMA.
     Avx2,
     /// What every CPU of this kind has.
     Any,
@@ -57,7 +57,7 @@ impl Width {
             if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
                 return Self::Avx512;
             }
-            if is_x86_feature_detected!("avx2") {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 return Self::Avx2;
             }
         }
