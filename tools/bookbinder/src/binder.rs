@@ -22,7 +22,7 @@ use crate::{
 use anyhow::{Context, Result, bail};
 use lab::{Chapter, Records};
 pub use machines::records;
-use mdbook_driver::{MDBook, book::BookItem, config::Config};
+use mdbook_driver::{MDBook, book, config::Config};
 use std::{
     collections::BTreeMap,
     fs, mem,
@@ -191,17 +191,10 @@ impl Binder {
     fn pages_of(&self, records: &[Records]) -> Result<Vec<Page>> {
         let mut source = self.load(|_| Ok(()))?;
         self.expand(&mut source, records, Flavour::Notebook)?;
-        Ok(source
-            .book
-            .chapters()
-            .filter_map(|chapter| {
-                Some(Page {
-                    path: chapter.source_path.clone()?,
-                    title: chapter.name.clone(),
-                    markdown: chapter.content.clone(),
-                })
-            })
-            .collect())
+        let page = |chapter: &book::Chapter| {
+            Some(Page { path: chapter.source_path.clone()?, markdown: chapter.content.clone() })
+        };
+        Ok(source.book.chapters().filter_map(page).collect())
     }
 
     /// mdBook with the settings of `book/book.toml` and our own.
@@ -221,16 +214,10 @@ impl Binder {
     /// Expands every page in place.
     fn expand(&self, source: &mut MDBook, records: &[Records], flavour: Flavour) -> Result<Found> {
         let pages = self.root.join("book/src");
-        let entries = source
-            .book
-            .iter()
-            .filter_map(|item| match item {
-                BookItem::Chapter(chapter) => {
-                    Some(Entry { title: chapter.name.clone(), path: chapter.source_path.clone() })
-                }
-                _ => None,
-            })
-            .collect();
+        let entry = |chapter: &book::Chapter| {
+            Some(Entry { title: chapter.name.clone(), path: chapter.source_path.clone()? })
+        };
+        let entries = source.book.chapters().filter_map(entry).collect();
         let (fences, mut failed) = (self.fences(source)?, Vec::new());
         let mut shared = Shared {
             root: &self.root,

@@ -13,13 +13,13 @@ pub enum Flavour {
     Notebook,
 }
 
-/// A chapter of the table of contents: title, and the page unless it is yet to be written.
+/// A page of the table of contents.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// As `SUMMARY.md` has it.
     pub title: String,
     /// Relative to `book/src`.
-    pub path: Option<PathBuf>,
+    pub path: PathBuf,
 }
 
 /// A page as a notebook needs it.
@@ -27,8 +27,6 @@ pub struct Entry {
 pub struct Page {
     /// The file, relative to `book/src`: `01-matmul/README.md`.
     pub path: PathBuf,
-    /// The title, as the table of contents has it.
-    pub title: String,
     /// The Markdown after all includes and directives, in the notebook's flavour. Fences marked
     /// `rust,cell` are left as they are.
     pub markdown: String,

@@ -21,7 +21,7 @@ pub fn list(root: &Path, entries: &[Entry], opener: &Path) -> Result<String> {
     let folder = folder.context("only the opener of a chapter lists its sections")?;
     let mut out = String::new();
     for entry in entries {
-        let Some(path) = entry.path.as_deref() else { continue };
+        let path = entry.path.as_path();
         let Some(file) = path.file_name().filter(|_| path != opener) else { continue };
         if path.parent() != Some(folder) {
             continue;

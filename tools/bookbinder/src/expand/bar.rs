@@ -73,7 +73,7 @@ fn parts(page: OnPage, text: &str, minutes: u64) -> Vec<String> {
 /// Which of its chapter's sections the page is, for the script that shows it in the bar; nothing on other pages.
 fn place(page: OnPage) -> Option<String> {
     let folder = page.path.parent().filter(|_| of_chapter(page.path) && !is_opener(page.path))?;
-    let paths = page.shared.entries.iter().filter_map(|entry| entry.path.as_deref());
+    let paths = page.shared.entries.iter().map(|entry| entry.path.as_path());
     let sections: Vec<&Path> =
         paths.filter(|path| path.parent() == Some(folder) && !is_opener(path)).collect();
     let at = sections.iter().position(|path| *path == page.path)?;

@@ -50,10 +50,10 @@ impl Shared<'_> {
     /// If there is no such page.
     pub(super) fn known(&self, names: &str) -> Result<()> {
         for name in names.split_whitespace() {
-            let mut paths = self.entries.iter().filter_map(|entry| entry.path.as_deref());
-            if !paths.any(|path| path == Path::new(name) || path.parent() == Some(Path::new(name)))
-            {
-                bail!("the table of contents has no page `{name}`");
+            let name = Path::new(name);
+            let mut paths = self.entries.iter().map(|entry| entry.path.as_path());
+            if !paths.any(|path| path == name || path.parent() == Some(name)) {
+                bail!("the table of contents has no page `{}`", name.display());
             }
         }
         Ok(())
@@ -61,7 +61,7 @@ impl Shared<'_> {
 
     /// The title that the table of contents gives a page.
     pub(crate) fn title(&self, page: &Path) -> String {
-        let entry = self.entries.iter().find(|entry| entry.path.as_deref() == Some(page));
+        let entry = self.entries.iter().find(|entry| entry.path == page);
         entry.map_or_else(|| page.display().to_string(), |entry| entry.title.clone())
     }
 }

@@ -58,7 +58,6 @@ mod tests {
     fn links_lead_into_the_book_and_drawings_are_words() {
         let page = |path: &str, markdown: &str| Page {
             path: Path::new(path).to_owned(),
-            title: String::new(),
             markdown: markdown.to_owned(),
         };
         let section = "# B\n\n[a](README.md#x), [up](../how.md), [here](#y), [out](https://e.org/a.md) ![t](t.svg)\n\n\

@@ -39,7 +39,7 @@ println!(\"{n}\");
 ";
 
 fn page(path: &str, markdown: &str) -> Page {
-    Page { path: path.into(), title: "One product".to_owned(), markdown: markdown.to_owned() }
+    Page { path: path.into(), markdown: markdown.to_owned() }
 }
 
 /// A course with two crates, a page with an image, and a page without cells.
