@@ -1,5 +1,7 @@
 //! Text that goes into a page as HTML: escaped so that neither Markdown nor the browser reads it.
 
+use percent_encoding::percent_decode_str;
+
 /// What Markdown could take for its own.
 const MARKS: &str = "*_`[]\\'\"-.~|$!:^{}";
 
@@ -72,21 +74,10 @@ pub fn inline(html: &str) -> String {
     out
 }
 
-/// The path that an address names (RFC 3986, section 2.1): `%41` becomes `A`; `None` if that is not UTF-8 or the escape is not one.
+/// The path that an address names (RFC 3986, section 2.1): `%41` becomes `A`; `None` if that is not UTF-8. What is no escape
+/// stays.
 pub fn decoded(text: &str) -> Option<String> {
-    let (bytes, mut out, mut at) = (text.as_bytes(), Vec::new(), 0);
-    while at < bytes.len() {
-        if bytes[at] == b'%' {
-            let hex = bytes.get(at + 1..at + 3)?;
-            let hex = std::str::from_utf8(hex).ok().filter(|hex| !hex.starts_with('+'))?;
-            out.push(u8::from_str_radix(hex, 16).ok()?);
-            at += 3;
-        } else {
-            out.push(bytes[at]);
-            at += 1;
-        }
-    }
-    String::from_utf8(out).ok()
+    Some(percent_decode_str(text).decode_utf8().ok()?.into_owned())
 }
 
 /// An anchor's name: letters, digits, `-` and `_`, in lower case, as mdBook makes them for headings.
