@@ -1,7 +1,7 @@
 //! A check of the finished book: every link leads somewhere, every fragment too, and nothing is fetched
 //! from outside.
 
-use crate::{disk, docs, html::decoded, text};
+use crate::{disk, docs, html::decoded, page::tidy, text};
 use anyhow::Result;
 use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
@@ -10,7 +10,7 @@ use html5ever::tokenizer::{
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 /// Addresses in scripts that are never asked for, and why.
@@ -164,19 +164,10 @@ fn is_address(rest: &str) -> bool {
 
 /// `path` from `base`, or `None` if it leaves the folder.
 fn resolved(base: &Path, path: &str) -> Option<PathBuf> {
-    let joined = match path.strip_prefix('/') {
-        Some(path) => PathBuf::from(path),
-        None => base.join(path),
-    };
-    let mut out = PathBuf::new();
-    for part in joined.components() {
-        match part {
-            Component::Normal(name) => out.push(name),
-            Component::ParentDir if !out.pop() => return None,
-            _ => {}
-        }
-    }
-    Some(out)
+    let below = path.trim_start_matches('/');
+    let base = if below == path { base } else { Path::new("") };
+    let out = tidy(&base.join(below));
+    (!out.starts_with("..")).then_some(out)
 }
 
 /// Addresses as string literals, which a script could fetch. Names of XML vocabularies are no addresses, and a link in the

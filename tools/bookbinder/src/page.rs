@@ -2,7 +2,7 @@
 
 use crate::disk;
 use anyhow::Result;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// What a page is expanded for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,21 @@ pub fn built(book: &Path) -> Result<Vec<PathBuf>> {
     }
     pages.retain(|page| page.extension().is_some_and(|ext| ext == "html"));
     Ok(pages)
+}
+
+/// `path` without `.` in it, and `..` at most at its beginning.
+pub fn tidy(path: &Path) -> PathBuf {
+    let mut tidied = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir if tidied.file_name().is_some() => {
+                tidied.pop();
+            }
+            Component::CurDir => {}
+            part => tidied.push(part),
+        }
+    }
+    tidied
 }
 
 /// mdBook makes `index.html` of `README.md`.

@@ -11,7 +11,7 @@
 //! - the sentence marks it as not measured: "would", "should", "could", "suppose", "at most", "at least",
 //!   "predict", "expect".
 
-use crate::markdown::{sentences, without_directives};
+use crate::markdown::{options, sentences, without_directives};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::fmt;
 
@@ -62,12 +62,8 @@ pub fn numbers(page: &str) -> Vec<Typed> {
 }
 
 fn blocks(page: &str) -> Vec<Block> {
-    let options = Options::ENABLE_TABLES
-        | Options::ENABLE_STRIKETHROUGH
-        | Options::ENABLE_HEADING_ATTRIBUTES
-        | Options::ENABLE_DEFINITION_LIST
-        | Options::ENABLE_GFM
-        | Options::ENABLE_MATH;
+    // Footnotes and check boxes stay text.
+    let options = options() - Options::ENABLE_FOOTNOTES - Options::ENABLE_TASKLISTS;
     let mut all: Vec<Block> = Vec::new();
     let mut block = Block::default();
     let (mut in_table, mut in_code) = (false, false);

@@ -2,14 +2,14 @@
 
 use crate::{
     markdown::{Heading, code_ranges, headings},
-    page::{Page, is_opener},
+    page::{Page, is_opener, tidy},
     picture,
 };
 use anyhow::{Context, Result, bail};
 use std::{
     collections::{HashMap, HashSet},
     fs,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 /// The pages, from the notebooks' folder.
@@ -114,21 +114,6 @@ impl<'a> Site<'a> {
 fn folder(page: &Path) -> Option<String> {
     let parent = page.parent()?.to_str()?;
     (!parent.is_empty()).then(|| parent.replace(['/', '\\'], "-"))
-}
-
-/// `path` without `.` and `..` in it.
-pub(super) fn tidy(path: &Path) -> PathBuf {
-    let mut tidied = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir if tidied.file_name().is_some() => {
-                tidied.pop();
-            }
-            Component::CurDir => {}
-            part => tidied.push(part),
-        }
-    }
-    tidied
 }
 
 /// Whether a file is a page of the book.

@@ -3,10 +3,10 @@
 use super::{
     cell::{Cell, Kind},
     cut, drawing,
-    links::{slashed, tidy},
+    links::slashed,
 };
 use crate::{
-    page::{Page, as_index, is_opener, of_chapter},
+    page::{Page, as_index, is_opener, of_chapter, tidy},
     text::replaced,
 };
 use anyhow::{Context as _, Result};
