@@ -103,14 +103,11 @@ fn read_lines(
     });
 }
 
-/// Runs a program to its end and hands each line that it prints to `see`. Returns all lines.
+/// Runs a program to its end and hands each line that it prints to `see`. Returns why it failed, if it did.
 ///
 /// # Errors
 /// If it can't be started.
-pub fn watch(
-    command: &mut Command,
-    mut see: impl FnMut(&str),
-) -> Result<(ExitStatus, Vec<String>)> {
+pub fn watch(command: &mut Command, mut see: impl FnMut(&str)) -> Result<Option<String>> {
     let program = command.get_program().to_string_lossy().into_owned();
     let (mut child, received) = start(command.stdin(Stdio::null()))?;
     let mut lines = Vec::new();
@@ -119,7 +116,7 @@ pub fn watch(
         lines.push(line);
     }
     let status = child.wait().with_context(|| format!("can't wait for `{program}`"))?;
-    Ok((status, lines))
+    Ok((!status.success()).then(|| cause(&lines)))
 }
 
 /// Waits until a program ends, but no longer than `limit`: then it is ended.

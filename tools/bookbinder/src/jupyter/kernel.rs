@@ -3,7 +3,7 @@
 use super::folder::{Jupyter, KERNEL, SET_UP};
 use crate::{
     disk, manifest,
-    process::{cargo, cause, watch},
+    process::{cargo, watch},
     text,
 };
 use anyhow::{Context, Result, anyhow, bail};
@@ -49,7 +49,7 @@ impl Jupyter {
             .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
             .env("CARGO_PROFILE_RELEASE_LTO", "off");
         let mut done = 0;
-        let (status, lines) = watch(&mut install, |line| {
+        let failed = watch(&mut install, |line| {
             if let Some(krate) = line.trim().strip_prefix("Compiling ") {
                 if done < KERNEL_CRATES {
                     wait.inc(1);
@@ -60,10 +60,9 @@ impl Jupyter {
                 wait.note("downloading");
             }
         })?;
-        if !status.success() {
+        if let Some(why) = failed {
             bail!(
-                "the Rust kernel could not be installed: {}; what is compiled is kept, `{SET_UP}` goes on from there",
-                cause(&lines)
+                "the Rust kernel could not be installed: {why}; what is compiled is kept, `{SET_UP}` goes on from there"
             );
         }
         wait.finish();
@@ -80,9 +79,8 @@ impl Jupyter {
             // The kernel installs its icons and the note of its version; it reads where from `JUPYTER_PATH`.
             let mut install = Command::new(kernel);
             install.arg("--install").env("JUPYTER_PATH", self.kernels());
-            let (status, lines) = watch(&mut install, |_| {})?;
-            if !status.success() {
-                bail!("the Rust kernel does not start: {}", cause(&lines));
+            if let Some(why) = watch(&mut install, |_| {})? {
+                bail!("the Rust kernel does not start: {why}");
             }
         }
         let spec = json!({

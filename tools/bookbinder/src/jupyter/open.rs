@@ -1,11 +1,7 @@
 //! `JupyterLab` in the browser.
 
 use super::folder::Jupyter;
-use crate::{
-    disk,
-    notebook::MINE,
-    process::{cause, watch},
-};
+use crate::{disk, notebook::MINE, process::watch};
 use anyhow::{Context, Result, bail};
 use std::{ffi::OsString, process::Command};
 
@@ -27,9 +23,8 @@ impl Jupyter {
         // trusted. Those of the course are, and the reader is about to run the course's code anyway.
         let mut ours = disk::entries(&folder)?;
         ours.retain(|file| file.extension().is_some_and(|extension| extension == "ipynb"));
-        let (status, lines) = watch(self.command().args(["-c", TRUST]).args(ours), |_| {})?;
-        if !status.success() {
-            bail!("the notebooks could not be marked as trusted: {}", cause(&lines));
+        if let Some(why) = watch(self.command().args(["-c", TRUST]).args(ours), |_| {})? {
+            bail!("the notebooks could not be marked as trusted: {why}");
         }
         let mut root = OsString::from("--ServerApp.root_dir=");
         root.push(&self.root);

@@ -1,10 +1,7 @@
 //! The Python environment and its packages.
 
 use super::folder::{Jupyter, SET_UP};
-use crate::{
-    disk,
-    process::{cause, watch},
-};
+use crate::{disk, process::watch};
 use anyhow::{Result, anyhow, bail};
 use lab::{out::warn, probe::ask_within, progress::Progress};
 use std::{
@@ -46,7 +43,7 @@ impl Jupyter {
         let mut install = self.command();
         install.args(["-m", "pip", "install", "--progress-bar=off", "--disable-pip-version-check"]);
         let mut count = 0;
-        let (status, lines) = watch(install.args(&packages), |line| {
+        let failed = watch(install.args(&packages), |line| {
             if let Some(package) = line.trim().strip_prefix("Collecting ") {
                 count += 1;
                 wait.note(&format!("{count}: {package}"));
@@ -54,8 +51,8 @@ impl Jupyter {
                 wait.note("installing");
             }
         })?;
-        if !status.success() {
-            bail!("the Python packages could not be installed: {}", cause(&lines));
+        if let Some(why) = failed {
+            bail!("the Python packages could not be installed: {why}");
         }
         if !self.imports(modules) {
             bail!(
@@ -73,8 +70,7 @@ impl Jupyter {
     /// Whether Python itself finds these modules: a note of what was installed may be older than Python or the packages.
     fn imports(&self, modules: &str) -> bool {
         let import = format!("import {modules}");
-        let asked = watch(self.command().args(["-I", "-c", &import]), |_| {});
-        asked.is_ok_and(|(status, _)| status.success())
+        matches!(watch(self.command().args(["-I", "-c", &import]), |_| {}), Ok(None))
     }
 
     /// An empty environment.
@@ -91,11 +87,10 @@ impl Jupyter {
             .arg(&venv)
             .env_remove("PYTHONHOME")
             .env_remove("PYTHONPATH");
-        let (status, lines) = watch(&mut make, |_| {})?;
-        if !status.success() {
+        if let Some(why) = watch(&mut make, |_| {})? {
             // A half-made environment would be taken for a whole one.
             let _ = fs::remove_dir_all(&venv);
-            bail!("Python could not make an environment: {}", cause(&lines));
+            bail!("Python could not make an environment: {why}");
         }
         self.made_by(python)
     }
