@@ -1,13 +1,11 @@
 //! Asking other programs about the machine, without ever waiting long for a reply.
 
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-use std::{io, process};
 use std::{
-    io::Read as _,
+    io::{self, Read as _},
     process::{Command, ExitStatus, Stdio},
     sync::mpsc,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Whether this process runs a notebook's cells: evcxr sets the variable for the process that it starts.
@@ -21,7 +19,7 @@ pub fn tied(command: &mut Command) -> &mut Command {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         use std::os::unix::process::{CommandExt as _, parent_id};
-        let here = process::id();
+        let here = std::process::id();
         let tie = move || {
             // SAFETY: a system call that takes numbers.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
@@ -49,41 +47,55 @@ pub fn ask_within(patience: Duration, program: &str, arguments: &[&str]) -> Opti
 
 /// [`ask_within`] of a program with more than arguments. It ends with this one.
 pub fn answer(patience: Duration, program: &mut Command) -> Option<String> {
-    let (text, status) = within(patience, program)?;
+    let (text, status) = within(patience, program, 1 << 20, false).ok()?;
     status?.success().then(|| text.trim().to_owned())
 }
 
-/// What a program prints and how it ends; no status where it was stopped after so long. Nothing if it does not start.
-pub fn within(limit: Duration, program: &mut Command) -> Option<(String, Option<ExitStatus>)> {
-    let program = program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = tied(program).spawn().ok()?;
-    let mut pipe = child.stdout.take()?;
-    let (send, receive) = mpsc::channel();
+/// What a program prints, also as `errors` if they are asked for, and how it ends; no status where it was stopped after so
+/// long. It ends with this one. Of a longer text than `most` bytes no more than the first and the last is kept.
+///
+/// # Errors
+/// If it can't be started, or the system can't tell whether it has ended.
+pub fn within(
+    limit: Duration,
+    program: &mut Command,
+    most: usize,
+    errors: bool,
+) -> io::Result<(String, Option<ExitStatus>)> {
+    let (mut pipe, out) = io::pipe()?;
+    let errors = if errors { out.try_clone()?.into() } else { Stdio::null() };
+    let mut child = tied(program.stdin(Stdio::null()).stdout(out).stderr(errors)).spawn()?;
+    program.stdout(Stdio::null()).stderr(Stdio::null()); // what it had is the pipe's other end
+    let (send, said) = mpsc::channel();
     thread::spawn(move || {
-        let mut bytes = Vec::new();
-        // A program that prints without end must not fill the memory.
-        let read = pipe.by_ref().take(1 << 20).read_to_end(&mut bytes);
+        let (mut kept, mut buffer) = (Vec::new(), [0; 1 << 13]);
+        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            kept.extend_from_slice(&buffer[..count]);
+            if kept.len() > most {
+                kept.drain(most / 3..kept.len() - most / 3);
+            }
+        }
         // The receiver may have given up: then the reply is not needed.
-        let _ = send.send(read.map(|_| bytes));
+        let _ = send.send(kept);
     });
-    let mut read = receive.recv_timeout(limit);
-    let late = read.is_err();
-    if late {
-        let _ = child.kill();
-        read = receive.recv_timeout(LAST_WORDS);
+    let until = Instant::now() + limit;
+    let mut status = child.try_wait()?;
+    while status.is_none() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(2));
+        status = child.try_wait()?;
     }
-    let status = child.wait().ok()?;
-    let bytes = read.ok().and_then(Result::ok).unwrap_or_default();
-    Some((String::from_utf8_lossy(&bytes).into_owned(), (!late).then_some(status)))
+    if status.is_none() {
+        child.kill()?;
+        child.wait()?;
+    }
+    // What the program leaves behind may keep the pipe open.
+    let said = said.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+    Ok((String::from_utf8_lossy(&said).into_owned(), status))
 }
-
-/// How long it may take to read what a program had printed that was stopped: its children may keep the pipe open.
-const LAST_WORDS: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
 
     #[test]
     fn a_program_that_is_not_there_has_no_answer() {

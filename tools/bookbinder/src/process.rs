@@ -8,10 +8,10 @@ use std::{
     env,
     io::{BufRead as _, BufReader, ErrorKind, Read},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, Command, Stdio},
     sync::mpsc::{self, Receiver},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// Cargo: the one that runs this program, or the one on the path.
@@ -58,31 +58,6 @@ pub fn start(command: &mut Command) -> Result<(Child, Receiver<(Source, String)>
     Ok((child, lines))
 }
 
-/// Starts a program, which ends with this one; at its end comes what both of its streams say, of which no more than the
-/// first and the last is kept.
-///
-/// # Errors
-/// If it can't be started.
-pub fn start_short(mut command: Command) -> Result<(Child, Receiver<String>)> {
-    const MOST: usize = 1 << 14;
-    let (mut pipe, out) = std::io::pipe()?;
-    command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
-    let child = tied(&mut command).spawn()?;
-    drop(command); // it has the pipe's other end
-    let (send, said) = mpsc::channel();
-    thread::spawn(move || {
-        let (mut kept, mut buffer) = (Vec::new(), [0; MOST]);
-        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
-            kept.extend_from_slice(&buffer[..count]);
-            if kept.len() > 3 * MOST {
-                kept.drain(MOST..kept.len() - MOST);
-            }
-        }
-        let _ = send.send(String::from_utf8_lossy(&kept).into_owned());
-    });
-    Ok((child, said))
-}
-
 /// Sends each line of a stream on.
 fn read_lines(
     stream: Option<impl Read + Send + 'static>,
@@ -117,25 +92,6 @@ pub fn watch(command: &mut Command, mut see: impl FnMut(&str)) -> Result<Option<
     }
     let status = child.wait().with_context(|| format!("can't wait for `{program}`"))?;
     Ok((!status.success()).then(|| cause(&lines)))
-}
-
-/// Waits until a program ends, but no longer than `limit`: then it is ended.
-///
-/// # Errors
-/// If the system can't tell, or can't end it.
-pub fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
-    let began = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if began.elapsed() > limit {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Why a program failed, in a sentence, from what it printed.

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{process, text::read};
 use anyhow::{Context, Result, bail};
+use lab::probe::within;
 use std::{
     fs,
     hash::{BuildHasher as _, RandomState},
@@ -85,12 +86,10 @@ impl Checker {
             .current_dir(&folder)
             .env("CARGO_MANIFEST_DIR", &folder)
             .env("RUST_BACKTRACE", "0");
-        let (mut child, said) = process::start_short(command)?;
-        let ended = process::wait(&mut child, LIMIT).context("can't wait for the test")?;
+        let ran = within(LIMIT, &mut command, 48 << 10, true);
+        let (said, ended) = ran.context("can't run the test")?;
         let noted = fs::read_to_string(&log).unwrap_or_default();
         let _ = fs::remove_file(&log);
-        // What the program leaves behind may keep the pipe open.
-        let said = said.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
         Ok(ended.map(|status| outcome::result(&noted, &said, status)))
     }
 
