@@ -4,6 +4,7 @@ use crate::{chapters, course, train::RUNS};
 use anyhow::{Context, Result, bail};
 use bookbinder::{
     Binder, links,
+    process::{cargo, target},
     site::{Site, repository},
 };
 use clap::{Args, Subcommand};
@@ -14,10 +15,7 @@ use lab::{
     serve::host_name,
 };
 use language_model::export::of_run;
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::{Path, PathBuf};
 use training::{
     Classifier,
     export::{self, Format},
@@ -149,8 +147,7 @@ impl From {
 
 /// Lets cargo document the workspace's crates and returns the folder.
 fn document(root: &Path) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let done = tied(&mut Command::new(cargo))
+    let done = tied(&mut cargo())
         .args(["doc", "--workspace", "--no-deps"])
         .current_dir(root)
         .status()
@@ -158,7 +155,7 @@ fn document(root: &Path) -> Result<PathBuf> {
     if !done.success() {
         bail!("cargo could not document the crates; its messages are above");
     }
-    Ok(bookbinder::process::target(root).join("doc"))
+    Ok(target(root).join("doc"))
 }
 
 /// The scripts with the models of the folder `runs` that pages compute with, and their paths in the book.

@@ -2,6 +2,7 @@
 
 use crate::{chapters, course};
 use anyhow::{Context, Result, anyhow, bail};
+use bookbinder::{binder, quote::machine::YOURS};
 use clap::{Args, ValueEnum};
 use lab::{
     Chapter, Device, Experiment, Records, chapter, contribution,
@@ -17,9 +18,6 @@ use std::{
     path::{Path, PathBuf},
     time::Instant,
 };
-
-/// The machine's name in the records, and in the switch of the book.
-pub const YOURS: &str = "yours";
 
 /// The options of `measure`.
 #[derive(Args)]
@@ -188,14 +186,7 @@ fn own_names() -> Vec<String> {
 /// Checks a contributed file and adds its machine to the reference machines.
 fn receive(file: &Path, machine: Option<&str>, chapters: &[Chapter], records: &Path) -> Result<()> {
     // The units that keys have: those of the machines that are here.
-    let known: Vec<Records> = match records.read_dir() {
-        Ok(entries) => entries
-            .flatten()
-            .filter(|entry| entry.path().join("machine.json").is_file())
-            .map(|entry| Records::load(&entry.path()))
-            .collect::<lab::Result<_>>()?,
-        Err(_) => Vec::new(),
-    };
+    let known = binder::records(records)?;
     let made = contribution::unpack(&contribution::read(file)?, chapters, &known)?;
     let made = match machine {
         Some(name) => made.named(name)?,

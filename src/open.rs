@@ -4,11 +4,15 @@ use crate::{
     book::{PORT, models},
     card::card,
     chapters, course,
-    measure::{self, How, YOURS},
+    measure::{self, How},
     train::{RUNS, Train},
 };
 use anyhow::Result;
-use bookbinder::{Binder, serve::Server};
+use bookbinder::{
+    Binder, binder,
+    quote::machine::{YOURS, is_reference},
+    serve::Server,
+};
 use clap::Args;
 use lab::{
     Budget, Chapter, Device, Experiment, Records, doctor,
@@ -176,8 +180,7 @@ impl<'a> Opening<'a> {
 
     /// The first of the reference machines that has records.
     fn reference(&self) -> Result<Option<Records>> {
-        let all = bookbinder::binder::records(&self.records)?;
-        Ok(all.into_iter().find(|records| records.name != YOURS && !records.contributed))
+        Ok(binder::records(&self.records)?.into_iter().find(is_reference))
     }
 }
 

@@ -1,11 +1,11 @@
 //! `trace`: one training step, call by call: a table here, and a file for a viewer.
 
-use crate::train::{Which, devices_for};
+use crate::train::{Which, devices_for, first_device};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use cpu_gpu::gpu::{self, Devices, Gpu, trace::Traced};
 use lab::{
-    Unit, data,
+    Device, Unit, data,
     out::{put, say},
     show::table_text,
 };
@@ -100,31 +100,21 @@ impl Trace {
 
     /// The device by chapter 2's name; none for this machine's cores.
     fn device(&self, there: &Devices) -> Result<Option<String>> {
-        let found = |id: &str| there.found.iter().any(|about| about.id == id);
         match (self.device.as_str(), self.model) {
             (_, Which::Gpt) if self.engine.is_some() => {
                 bail!(
                     "--engine is for models of digits; a language model has one engine: leave it out"
                 )
             }
-            ("auto", _) if self.engine.is_none() => {
-                let best = ["cuda", "opencl-gpu"].into_iter().find(|id| found(id));
-                Ok(best.map(str::to_owned))
-            }
-            ("auto" | "cpu", _) => Ok(None),
+            ("auto" | "cpu", _) if self.engine.is_some() => Ok(None),
             (id, _) if self.engine.is_some() => {
                 bail!(
                     "--engine chooses what computes on the cores; leave it out, or take --device cpu, not {id}"
                 )
             }
             (id, _) => {
-                let id = id.strip_suffix(":0").unwrap_or(id);
-                if !found(id) {
-                    let names = there.found.iter().map(|about| about.id.as_str());
-                    let all: Vec<&str> = ["auto", "cpu"].into_iter().chain(names).collect();
-                    bail!("this machine has no device {id}; take one of {}", all.join(", "));
-                }
-                Ok(Some(id.to_owned()))
+                let device = first_device(Some(id), 1, there)?;
+                Ok((device != Device::Cpu).then(|| device.id()))
             }
         }
     }
