@@ -246,7 +246,7 @@ fn pages_and_notebooks_are_the_golden_ones() {
     let pages = fixture.binder().pages().unwrap();
     for page in pages.iter().filter(|page| of_chapter(&page.path)) {
         let name = page.path.display().to_string().replace('/', "-");
-        golden(&name, &format!("{}\n\n{}", page.title, page.markdown));
+        golden(&name, &page.markdown);
     }
     for (name, notebook) in notebook::from_pages(fixture.folder.path(), &pages).unwrap() {
         golden(&format!("{name}.json"), &notebook.json().unwrap());
