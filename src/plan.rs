@@ -67,9 +67,9 @@ pub struct Plan {
     /// The numbers' bits: f32 for images and mixed for transformers, if not given
     #[arg(long, value_enum)]
     precision: Option<Bits>,
-    /// How the parameters move: the optimizer's state also takes memory
-    #[arg(long, value_enum, default_value = "adam")]
-    optimizer: Optimizer,
+    /// How the parameters move: sgd, momentum or adam; the optimizer's state also takes memory
+    #[arg(long, default_value_t = Moves::Adam)]
+    optimizer: Moves,
     /// Which card of chapter 8's table to buy or rent for a run: hours, energy and money, the cheapest first
     #[arg(long)]
     buy: bool,
@@ -97,17 +97,6 @@ pub struct Plan {
     json: bool,
 }
 
-/// How the parameters move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Optimizer {
-    /// Plain gradient descent.
-    Sgd,
-    /// With momentum.
-    Momentum,
-    /// Adam.
-    Adam,
-}
-
 /// The bits of a training step's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Bits {
@@ -115,16 +104,6 @@ enum Bits {
     F32,
     /// Sixteen bits, and 32 for the optimizer.
     Mixed,
-}
-
-impl Optimizer {
-    fn moves(self) -> Moves {
-        match self {
-            Self::Sgd => Moves::Sgd,
-            Self::Momentum => Moves::Momentum,
-            Self::Adam => Moves::Adam,
-        }
-    }
 }
 
 impl Plan {
@@ -154,10 +133,9 @@ impl Plan {
 
     /// The model, if it is a transformer.
     fn transformer(&self) -> Result<Option<Workload>> {
-        let moves = self.optimizer.moves();
         let Some(text) = description(&self.model)? else {
             let found = Transformer::named(&self.model)?;
-            return Ok(found.map(|t| t.workload(&self.model, moves)).transpose()?);
+            return Ok(found.map(|t| t.workload(&self.model, self.optimizer)).transpose()?);
         };
         let Ok(mut value) = serde_json::from_str::<Value>(&text) else {
             return Ok(None); // the error is reported where it is read as a list of layers
@@ -166,7 +144,7 @@ impl Plan {
         let found: Transformer = serde_json::from_value(found)
             .with_context(|| format!("{} describes no transformer", self.model))?;
         let name = value["name"].as_str().unwrap_or(&self.model);
-        Ok(Some(found.workload(name, moves)?))
+        Ok(Some(found.workload(name, self.optimizer)?))
     }
 
     /// Which card to buy or rent.
@@ -217,7 +195,7 @@ impl Plan {
 
     /// The best split over many cards.
     fn split(&self, transformer: Option<Workload>) -> Result<String> {
-        let moves = self.optimizer.moves();
+        let moves = self.optimizer;
         let mut work = match transformer {
             Some(work) => work,
             None => Workload::of_counts(&model(&self.model)?.count()?, moves)?,
@@ -253,13 +231,12 @@ impl Plan {
     }
 
     fn json(&self, counts: &Counts, card: Option<u64>) -> Value {
-        let moves = self.optimizer.moves();
-        let bytes = Bytes::of(counts, self.batch, moves);
+        let bytes = Bytes::of(counts, self.batch, self.optimizer);
         let card = card.map(|card| {
             json!({
                 "bytes": card,
                 "fits": bytes.total() <= card,
-                "largest_batch": fits::largest_batch(counts, card, moves),
+                "largest_batch": fits::largest_batch(counts, card, self.optimizer),
             })
         });
         json!({
@@ -308,8 +285,7 @@ impl Plan {
             both / 1e9,
             self.batch,
         );
-        let moves = self.optimizer.moves();
-        let bytes = Bytes::of(counts, self.batch, moves);
+        let bytes = Bytes::of(counts, self.batch, self.optimizer);
         let _ = writeln!(text, "\nmemory of a step in f32");
         for (what, bytes) in [
             ("weights", bytes.weights),
@@ -322,7 +298,7 @@ impl Plan {
             let _ = writeln!(text, "  {what:12} {:>12}", size(bytes));
         }
         if let Some(card) = card {
-            let largest = fits::largest_batch(counts, card, moves);
+            let largest = fits::largest_batch(counts, card, self.optimizer);
             let _ = match (bytes.total() <= card, largest) {
                 (true, _) => write!(
                     text,

@@ -3,15 +3,16 @@
 use crate::{Error, Result, count::Counts};
 use serde::Serialize;
 
-/// How the parameters move, as far as memory is concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moves {
-    /// Plain gradient descent remembers nothing.
-    Sgd,
-    /// Momentum remembers one number for each parameter.
-    Momentum,
-    /// Adam remembers two.
-    Adam,
+lab::named! {
+    /// How the parameters move, as far as memory is concerned.
+    pub enum Moves("optimizer") {
+        /// Plain gradient descent remembers nothing.
+        Sgd = "sgd",
+        /// Momentum remembers one number for each parameter.
+        Momentum = "momentum",
+        /// Adam remembers two.
+        Adam = "adam",
+    }
 }
 
 impl Moves {

@@ -92,11 +92,7 @@ struct Plan {
 
 impl Plan {
     fn moves(&self) -> Moves {
-        match &self.moves[..] {
-            "sgd" => Moves::Sgd,
-            "momentum" => Moves::Momentum,
-            _ => Moves::Adam,
-        }
+        self.moves.parse().unwrap()
     }
 
     fn work(&self) -> Workload {
