@@ -16,11 +16,11 @@ const BANDWIDTH: Key =
 const RIDGE: Key = Key::measured("lab.peaks.ridge", Unit::Number, &["threads"]);
 
 /// What the wrong way reports, over what the right way reports.
-pub const FOOLING: Key = Key::measured("lab.fooling", Unit::Ratio, &["mistake"]);
+const FOOLING: Key = Key::measured("lab.fooling", Unit::Ratio, &["mistake"]);
 /// What the wrong way reports.
-pub const WRONG: Key = Key::measured("lab.fooling.wrong", Unit::Seconds, &["mistake"]);
+const WRONG: Key = Key::measured("lab.fooling.wrong", Unit::Seconds, &["mistake"]);
 /// What the right way reports.
-pub const RIGHT: Key = Key::measured("lab.fooling.right", Unit::Seconds, &["mistake"]);
+const RIGHT: Key = Key::measured("lab.fooling.right", Unit::Seconds, &["mistake"]);
 
 /// This chapter's experiments.
 pub fn experiments() -> Vec<Experiment> {
