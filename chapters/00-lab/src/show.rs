@@ -18,7 +18,7 @@ pub fn drawing(drawing: &Drawing) {
 
 /// Shows a table.
 pub fn table(table: &TableData) {
-    print(in_notebook(), &table_html(table), &table_text(table));
+    print(in_notebook(), &table_html(table, &escaped(&table.caption), escaped), &table_text(table));
 }
 
 /// Shows HTML, with `text` where there is none.
@@ -142,22 +142,24 @@ fn png(width: usize, mut pixels: Vec<u8>) -> Vec<u8> {
     out
 }
 
-fn table_html(table: &TableData) -> String {
+/// The table in HTML, below a caption that is HTML already, with each cell as `shown` makes it.
+pub fn table_html(table: &TableData, caption: &str, shown: impl Fn(&str) -> String) -> String {
     let mut html = String::from("<table>");
-    if !table.caption.is_empty() {
-        let _ = write!(html, "<caption>{}</caption>", escaped(&table.caption));
+    if !caption.is_empty() {
+        let _ = write!(html, "<caption>{caption}</caption>");
     }
     html.push_str("<thead><tr>");
     for head in &table.head {
-        let _ = write!(html, "<th scope=\"col\">{}</th>", escaped(head));
+        let _ = write!(html, "<th scope=\"col\">{}</th>", shown(head));
     }
     html.push_str("</tr></thead><tbody>");
     for row in &table.rows {
         html.push_str("<tr>");
         for (i, cell) in row.iter().enumerate() {
+            let cell = shown(cell);
             let _ = match i {
-                0 => write!(html, "<th scope=\"row\">{}</th>", escaped(cell)),
-                _ => write!(html, "<td>{}</td>", escaped(cell)),
+                0 => write!(html, "<th scope=\"row\">{cell}</th>"),
+                _ => write!(html, "<td>{cell}</td>"),
             };
         }
         html.push_str("</tr>");
@@ -224,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_table_is_escaped_in_html_and_aligned_in_text() {
-        let html = table_html(&sizes());
+        let html = table_html(&sizes(), &escaped(&sizes().caption), escaped);
         assert!(html.contains("<caption>Larger is &lt;faster&gt;.</caption>"), "{html}");
         assert!(html.contains("<th scope=\"row\">512</th><td>60 GFLOP/s</td>"), "{html}");
         assert_eq!(

@@ -12,7 +12,7 @@ use crate::{
     picture::{address, in_page, standalone},
 };
 use anyhow::{Result, anyhow};
-use lab::{Drawing, Key, Records, TableData, key::Kind, record::is_below};
+use lab::{Drawing, Key, Records, TableData, key::Kind, record::is_below, show::table_html};
 use std::fmt::Write as _;
 
 /// What stands where no machine has been measured.
@@ -87,7 +87,10 @@ impl<'a> Quotes<'a> {
         let open = format!("<div class=\"measured-table\" id=\"table-{anchor}\" {QUOTE}>");
         let tags = ["div class=\"table-wrapper\"", "div"];
         self.of_machines(open, NONE, tags, &found, |records, table| {
-            Ok(html_table(table, &source(&self.how(key), key, records, up)))
+            let source = source(&self.how(key), key, records, up);
+            let caption = format!("{} {source}", html::text(&table.caption));
+            let cell = |cell: &str| web_link(cell).unwrap_or_else(|| html::lines(cell));
+            Ok(table_html(table, &caption, cell))
         })
     }
 
@@ -200,28 +203,6 @@ fn whys<T>(found: Vec<(&Records, Found<T>)>) -> Vec<Option<String>> {
         Found::No(why) => Some(why),
     };
     found.into_iter().map(|(_, found)| why(found)).collect()
-}
-
-fn html_table(table: &TableData, source: &str) -> String {
-    let mut out =
-        format!("<table><caption>{} {source}</caption><thead><tr>", html::text(&table.caption));
-    for head in &table.head {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", html::text(head));
-    }
-    out.push_str("</tr></thead><tbody>");
-    for row in &table.rows {
-        out.push_str("<tr>");
-        for (at, cell) in row.iter().enumerate() {
-            let cell = web_link(cell).unwrap_or_else(|| html::lines(cell));
-            let _ = match at {
-                0 => write!(out, "<th scope=\"row\">{cell}</th>"),
-                _ => write!(out, "<td>{cell}</td>"),
-            };
-        }
-        out.push_str("</tr>");
-    }
-    out.push_str("</tbody></table>");
-    out
 }
 
 /// A cell that is an address is a link, named by its host: the whole is too long for a column.
