@@ -41,25 +41,14 @@ lab::keys! {
     WORST: measured "multi_gpu.predicted.worst", Share, [];
     /// Cases whose fastest number of ranks was predicted.
     RIGHT: measured "multi_gpu.predicted.right", Count, [];
-}
-/// Each card's rate.
-pub const SCALING: Key = simulated("multi_gpu.scaling", Unit::Share, &["by", "model", "cards"]);
-/// Each card's rate, as published.
-pub const PUBLISHED: Key =
-    published("multi_gpu.scaling.published", Unit::Share, &["by", "model", "cards"]);
-/// A card's operations, as published.
-const PLANNER_PUBLISHED: Key =
-    published("multi_gpu.scaling.planner.published", Unit::FlopsPerSecond, &SPLIT);
-/// What a row of Megatron-LM's table is.
-const SPLIT: [&str; 4] = ["cards", "layers", "width", "split"];
-/// How much faster a step gets.
-pub const WHY: Key = simulated("multi_gpu.why", Unit::Ratio, &["model", "batch", "cards"]);
-/// The step.
-const WHY_STEP: Key = simulated("multi_gpu.why.step", Unit::Seconds, &["model", "batch", "cards"]);
-/// The fraction of it that is communication.
-const WHY_EXPOSED: Key =
-    simulated("multi_gpu.why.exposed", Unit::Share, &["model", "batch", "cards"]);
-lab::keys! {
+    /// Each card's rate.
+    pub SCALING: simulated "multi_gpu.scaling", Share, ["by", "model", "cards"];
+    /// How much faster a step gets.
+    pub WHY: simulated "multi_gpu.why", Ratio, ["model", "batch", "cards"];
+    /// The step.
+    WHY_STEP: simulated "multi_gpu.why.step", Seconds, ["model", "batch", "cards"];
+    /// The fraction of it that is communication.
+    WHY_EXPOSED: simulated "multi_gpu.why.exposed", Share, ["model", "batch", "cards"];
     /// Their difference.
     pub SCALING_ERROR: calculated "multi_gpu.scaling.error", Share, ["by", "model", "cards"];
     /// How much the cards' times differ: the number that is calibrated.
@@ -76,9 +65,14 @@ lab::keys! {
     PLANNER_TYPICAL: calculated "multi_gpu.scaling.planner.typical", Share, [];
 }
 
-const fn simulated(name: &'static str, unit: Unit, params: &'static [&'static str]) -> Key {
-    Key::new(Kind::Simulated, name, unit, params)
-}
+/// Each card's rate, as published.
+pub const PUBLISHED: Key =
+    published("multi_gpu.scaling.published", Unit::Share, &["by", "model", "cards"]);
+/// A card's operations, as published.
+const PLANNER_PUBLISHED: Key =
+    published("multi_gpu.scaling.planner.published", Unit::FlopsPerSecond, &SPLIT);
+/// What a row of Megatron-LM's table is.
+const SPLIT: [&str; 4] = ["cards", "layers", "width", "split"];
 
 const fn published(name: &'static str, unit: Unit, params: &'static [&'static str]) -> Key {
     Key::new(Kind::Published("the papers that the page names"), name, unit, params)
