@@ -2,6 +2,7 @@
 //! are loops over one buffer.
 
 use crate::tensor::{Place, Tensor};
+use lab::random::SplitMix64;
 use std::ops::Range;
 
 /// Tensors begin at multiples of this many words, 256 bytes: a device may want it, and a cut for ranks can follow it.
@@ -33,20 +34,22 @@ pub struct Params {
     len: usize,
     /// First values of what is kept.
     pub kept: Vec<f32>,
-    random: u64,
+    random: SplitMix64,
 }
 
 impl Params {
     /// No tensors yet; first values come from this seed.
     pub fn new(seed: u64) -> Self {
-        Self { tensors: Vec::new(), values: Vec::new(), len: 0, kept: Vec::new(), random: seed }
+        let random = SplitMix64::new(seed);
+        Self { tensors: Vec::new(), values: Vec::new(), len: 0, kept: Vec::new(), random }
     }
 
     /// A tensor of `rows`×`cols`, uniform in ±bound.
     pub fn uniform(&mut self, name: &str, [rows, cols]: [usize; 2], bound: f64) -> Tensor {
         let tensor = self.add(name, Place::Params, [rows, cols]);
         for at in tensor.start..tensor.start + tensor.words() {
-            self.values[at] = ((2.0 * self.next() - 1.0) * bound) as f32;
+            let below_1 = self.random.next() as f64 / 2.0_f64.powi(64);
+            self.values[at] = ((2.0 * below_1 - 1.0) * bound) as f32;
         }
         tensor
     }
@@ -86,7 +89,7 @@ impl Params {
             values: self.values[learned.start..learned.end.min(self.values.len())].to_vec(),
             len: learned.end.min(self.len) - learned.start,
             kept: self.kept[kept.clone()].to_vec(),
-            random: self.random,
+            random: self.random.clone(),
         }
     }
 
@@ -120,15 +123,6 @@ impl Params {
         let name = name.trim_start_matches('.').to_owned(); // of a model that is one layer
         self.tensors.push(Named { name, tensor, turned: false });
         tensor
-    }
-
-    /// `SplitMix64` (Steele et al. 2014), a number below 1.
-    fn next(&mut self) -> f64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ z >> 31) as f64 / 2.0_f64.powi(64)
     }
 }
 

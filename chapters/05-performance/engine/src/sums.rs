@@ -7,8 +7,8 @@ const LANES: usize = 16;
 
 /// Adds up the lanes in pairs.
 #[inline(always)]
-fn folded(mut sums: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
-    let mut half = LANES / 2;
+pub(crate) fn folded<const N: usize>(mut sums: [f32; N], with: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut half = N / 2;
     while half > 0 {
         for lane in 0..half {
             sums[lane] = with(sums[lane], sums[lane + half]);

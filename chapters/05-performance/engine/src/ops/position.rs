@@ -1,8 +1,7 @@
 //! A learned row for each place in a sequence, added to what is there: where it is.
 
 use crate::{
-    device::Launch,
-    ops::{Backward, EACH, Op, dense::column_sums},
+    ops::{Backward, Op, dense::column_sums, residual::add},
     params::Params,
     record::Recorder,
     tensor::Tensor,
@@ -24,20 +23,11 @@ impl Op for Position {
     }
 
     fn record(&self, cx: &mut Recorder, x: Tensor) -> (Tensor, Backward) {
-        let (own, units) = (self.0, cx.pass.rows);
+        let own = self.0;
         // One row is added to all of an image's.
-        let rows = if own.rows == 1 { x.rows / units } else { own.rows };
+        let rows = if own.rows == 1 { x.rows / cx.pass.rows } else { own.rows };
         let x = cx.images_of(x, [rows, own.cols]);
-        let y = cx.like(x);
-        cx.rows("add", units, [x.by_rows(), own.whole()], [y.by_rows()], |_, [x, own], [y]| {
-            lab::wide!(|| {
-                for (y, x) in y.chunks_exact_mut(own.len()).zip(x.chunks_exact(own.len())) {
-                    y.iter_mut().zip(x).zip(own).for_each(|((y, x), own)| *y = x + own);
-                }
-            });
-        })
-        .costs(x.words())
-        .launches(Launch::each(EACH, "add", x.words()).with(&[own.words()]));
+        let y = add(cx, x, own.whole());
         let backward = move |cx: &mut Recorder, dy: Tensor| {
             let row = own.shaped(1, own.words());
             column_sums(cx, dy.shaped(dy.words() / row.cols, row.cols), 0, row);
