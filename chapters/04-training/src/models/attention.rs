@@ -34,14 +34,10 @@ fn together<D: Device<f32>, T: Tape<f32, D>>(
 }
 
 /// Turns each row of scores into probabilities: [`crate::learning::loss::softmax`].
-#[allow(
-    clippy::redundant_closure_for_method_calls,
-    reason = "a profile reads the name in its type"
-)]
 fn softmax_rows<const N: usize, D: Device<f32>, T: Mode<D>>(
     rows: Rows<N, D, T>,
 ) -> Result<Rows<N, D, T>, D::Err> {
-    T::whole(rows, |rows| rows.try_softmax::<Axis<1>>())
+    T::whole(rows, Tensor::try_softmax::<Axis<1>>)
 }
 
 // ANCHOR: attention

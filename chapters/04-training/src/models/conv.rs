@@ -5,11 +5,7 @@
 //! device; the CPU has faster ones of its own in [`windows`](crate::models::windows), and tests check that they are equal.
 
 use crate::models::layers::Number;
-use dfdx::{
-    nn::tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
-    prelude::*,
-    tensor_ops::Device,
-};
+use dfdx::{nn::tensor_collection::TensorOptions, prelude::*, tensor_ops::Device};
 use rand_distr::Uniform;
 
 /// Images with `C` channels: (batch, height, width, C).
@@ -121,23 +117,10 @@ where
 }
 // ANCHOR_END: convolve
 
-impl<const CI: usize, const CO: usize, const K: usize, const PAD: usize, E: Number, D: Device<E>>
-    TensorCollection<E, D> for Conv2d<CI, CO, K, PAD, E, D>
-{
-    type To<E2: Dtype, D2: Device<E2>> = Conv2d<CI, CO, K, PAD, E2, D2>;
-
-    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
-        visitor: &mut V,
-    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
-        visitor.visit_fields(
-            (
-                Self::tensor("weight", |s| &s.weight, |s| &mut s.weight, he()),
-                Self::tensor("bias", |s| &s.bias, |s| &mut s.bias, TensorOptions::reset_to_zeros()),
-            ),
-            |(weight, bias)| Conv2d { weight, bias },
-        )
-    }
-}
+crate::made_of!(
+    Conv2d<const CI, const CO, const K, const PAD>:
+    weight = he(), bias = TensorOptions::reset_to_zeros()
+);
 
 /// Filters begin with random numbers of the variance 2 / inputs, which ReLU halves again. He et al. 2015,
 /// equation 10.

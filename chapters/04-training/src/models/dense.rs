@@ -4,11 +4,7 @@ use crate::models::{
     layers::Number,
     norm::{Mode, Rows},
 };
-use dfdx::{
-    nn::tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
-    prelude::*,
-    tensor_ops::Device,
-};
+use dfdx::{nn::tensor_collection::TensorOptions, prelude::*, tensor_ops::Device};
 use rand_distr::Uniform;
 
 /// One row, the same for all: a bias, a scale.
@@ -59,38 +55,14 @@ impl<const I: usize, const O: usize, D: Device<f32>> Affine<I, O, f32, D> {
     }
 }
 
-impl<const I: usize, const O: usize, E: Number, D: Device<E>> TensorCollection<E, D>
-    for Affine<I, O, E, D>
-{
-    type To<E2: Dtype, D2: Device<E2>> = Affine<I, O, E2, D2>;
-
-    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
-        visitor: &mut V,
-    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
-        visitor.visit_fields(
-            (
-                Self::tensor(
-                    "weight",
-                    |s| &s.weight,
-                    |s| &mut s.weight,
-                    TensorOptions::reset_with(fill::<I, _, E, D>),
-                ),
-                Self::tensor(
-                    "bias",
-                    |s| &s.bias,
-                    |s| &mut s.bias,
-                    TensorOptions::reset_with(fill::<I, _, E, D>),
-                ),
-            ),
-            |(weight, bias)| Affine { weight, bias },
-        )
-    }
-}
+crate::made_of!(
+    Affine<const I, const O>: weight = usual::<I, _, E, D>(), bias = usual::<I, _, E, D>()
+);
 
 /// As dfdx and PyTorch start dense layers with `I` inputs.
-fn fill<const I: usize, S: Shape, E: Number, D: Device<E>>(
-    tensor: &mut Tensor<S, E, D>,
-) -> Result<(), D::Err> {
-    let bound = E::from_usize(I).unwrap_or(E::one()).sqrt().recip();
-    tensor.try_fill_with_distr(Uniform::new(-bound, bound))
+fn usual<const I: usize, S: ConstShape, E: Number, D: Device<E>>() -> TensorOptions<S, E, D> {
+    TensorOptions::reset_with(|t| {
+        let bound = E::from_usize(I).unwrap_or(E::one()).sqrt().recip();
+        t.try_fill_with_distr(Uniform::new(-bound, bound))
+    })
 }

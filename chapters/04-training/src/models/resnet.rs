@@ -2,15 +2,10 @@
 
 use crate::models::{
     conv::{Convolve, Filters, Maps, he},
-    layers::Number,
     model::{Images, Learned, Logits, Network},
     norm::{BatchNorm, Mode, Norm, normalise},
 };
-use dfdx::{
-    nn::tensor_collection::{ModuleVisitor, TensorCollection},
-    prelude::*,
-    tensor_ops::Device,
-};
+use dfdx::{prelude::*, tensor_ops::Device};
 
 /// Filters, then a batch normalisation, whose bias makes one of the filters' own needless.
 #[derive(Clone, Debug)]
@@ -93,38 +88,8 @@ impl<D: Convolve + BatchNorm> Network<D> for Resnet<f32, D> {
     }
 }
 
-impl<const CI: usize, const CO: usize, const K: usize, E: Number, D: Device<E>>
-    TensorCollection<E, D> for Layer<CI, CO, K, E, D>
-{
-    type To<E2: Dtype, D2: Device<E2>> = Layer<CI, CO, K, E2, D2>;
+crate::made_of!(Layer<const CI, const CO, const K>: weight = he(), norm);
 
-    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
-        visitor: &mut V,
-    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
-        visitor.visit_fields(
-            (
-                Self::tensor("weight", |s| &s.weight, |s| &mut s.weight, he()),
-                Self::module("norm", |s| &s.norm, |s| &mut s.norm),
-            ),
-            |(weight, norm)| Layer { weight, norm },
-        )
-    }
-}
-
-impl<const C: usize, E: Number, D: Device<E>> TensorCollection<E, D> for Block<C, E, D> {
-    type To<E2: Dtype, D2: Device<E2>> = Block<C, E2, D2>;
-
-    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
-        visitor: &mut V,
-    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
-        visitor.visit_fields(
-            (
-                Self::module("first", |s| &s.first, |s| &mut s.first),
-                Self::module("second", |s| &s.second, |s| &mut s.second),
-            ),
-            |(first, second)| Block { first, second },
-        )
-    }
-}
+crate::made_of!(Block<const C>: first, second);
 
 crate::made_of!(Resnet: stem, wide, grow, deep, dense);

@@ -8,10 +8,7 @@ use crate::models::{
     norm::{Mode, Rows},
 };
 use dfdx::{
-    nn::{
-        modules::LayerNorm1D,
-        tensor_collection::{ModuleVisitor, TensorCollection, TensorOptions},
-    },
+    nn::{modules::LayerNorm1D, tensor_collection::TensorOptions},
     prelude::*,
     tensor_ops::Device,
 };
@@ -76,35 +73,14 @@ crate::made_of!(Block: norm1, attention, norm2, wide, narrow);
 
 crate::made_of!(Attention: query, key, value, merge);
 
-impl<E: Number, D: Device<E>> TensorCollection<E, D> for Transformer<E, D> {
-    type To<E2: Dtype, D2: Device<E2>> = Transformer<E2, D2>;
+crate::made_of!(Transformer: embed, position = small(), block1, block2, norm, dense);
 
-    fn iter_tensors<V: ModuleVisitor<Self, E, D>>(
-        visitor: &mut V,
-    ) -> Result<Option<Self::To<V::E2, V::D2>>, V::Err> {
-        let small = TensorOptions::reset_with(|t| {
-            let bound = E::from_f32(0.03).unwrap_or(E::one());
-            t.try_fill_with_distr(Uniform::new(-bound, bound))
-        });
-        visitor.visit_fields(
-            (
-                Self::module("embed", |s| &s.embed, |s| &mut s.embed),
-                Self::tensor("position", |s| &s.position, |s| &mut s.position, small),
-                Self::module("block1", |s| &s.block1, |s| &mut s.block1),
-                Self::module("block2", |s| &s.block2, |s| &mut s.block2),
-                Self::module("norm", |s| &s.norm, |s| &mut s.norm),
-                Self::module("dense", |s| &s.dense, |s| &mut s.dense),
-            ),
-            |(embed, position, block1, block2, norm, dense)| Transformer {
-                embed,
-                position,
-                block1,
-                block2,
-                norm,
-                dense,
-            },
-        )
-    }
+/// What begins at random and hardly different from 0.
+fn small<S: ConstShape, E: Number, D: Device<E>>() -> TensorOptions<S, E, D> {
+    TensorOptions::reset_with(|t| {
+        let bound = E::from_f32(0.03).unwrap_or(E::one());
+        t.try_fill_with_distr(Uniform::new(-bound, bound))
+    })
 }
 
 /// What is found for each patch.
