@@ -4,13 +4,14 @@ use backprop::random::SplitMix64;
 use lab::{
     data::{self, DataSet},
     run::Event,
+    testing::soon,
 };
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
     sync::LazyLock,
-    time::{Duration, Instant},
+    time::Duration,
 };
 use training::{
     Classifier, Config, Error, Model, Outcome, Settings, Silent, Start, Watcher,
@@ -26,8 +27,18 @@ fn settings() -> Settings {
     Settings { epochs: 4, batch: 64, seed: 11, ..Settings::default() }
 }
 
+/// A run of these settings that is kept nowhere.
+fn of(settings: Settings) -> Config {
+    Config { settings, ..Config::default() }
+}
+
 fn config(run: Option<&Path>, start: Start) -> Config {
-    Config { settings: settings(), run: run.map(Path::to_owned), start, ..Config::default() }
+    Config { run: run.map(Path::to_owned), start, ..of(settings()) }
+}
+
+/// What a run is refused with.
+fn said(config: &Config, data: &DataSet) -> String {
+    train_on(config, data, &mut Silent).unwrap_err().to_string()
 }
 
 /// Stops after this many steps.
@@ -67,16 +78,15 @@ fn learns_drawn_digits() {
 fn the_same_seed_gives_the_same_weights_and_another_one_others() {
     let again = train_on(&config(None, Start::New), &DATA, &mut Silent).unwrap();
     assert_eq!(again.weights, WHOLE.weights);
-    let settings = Settings { seed: 12, ..settings() };
-    let other = train_on(&Config { settings, ..Config::default() }, &DATA, &mut Silent).unwrap();
+    let other = of(Settings { seed: 12, ..settings() });
+    let other = train_on(&other, &DATA, &mut Silent).unwrap();
     assert_ne!(other.weights, WHOLE.weights);
 }
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
     // Batches of 256, so that the products are large enough to be shared out.
-    let settings = Settings { epochs: 2, batch: 256, ..settings() };
-    let config = Config { settings, ..Config::default() };
+    let config = of(Settings { epochs: 2, batch: 256, ..settings() });
     let weights = [1, 2, 3].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| train_on(&config, &DATA, &mut Silent).unwrap().weights)
@@ -88,10 +98,8 @@ fn the_number_of_threads_changes_nothing() {
 #[test]
 fn a_finished_run_can_go_on_for_more_epochs() {
     let folder = tempfile::tempdir().unwrap();
-    let short = Config {
-        settings: Settings { epochs: 2, ..settings() },
-        ..config(Some(folder.path()), Start::New)
-    };
+    let mut short = config(Some(folder.path()), Start::New);
+    short.settings.epochs = 2;
     train_on(&short, &DATA, &mut Silent).unwrap();
     let longer = train_on(&config(Some(folder.path()), Start::Resume), &DATA, &mut Silent).unwrap();
     assert_eq!(longer.weights, WHOLE.weights);
@@ -190,13 +198,10 @@ fn the_watcher_sees_every_step_and_epoch() {
 
 #[test]
 fn a_limit_takes_images_by_the_seed() {
-    let limited = Config {
-        settings: Settings { limit: Some(150), epochs: 1, ..settings() },
-        ..Config::default()
-    };
+    let limited = of(Settings { limit: Some(150), epochs: 1, ..settings() });
     let seed = settings().seed;
     let first = DataSet { train: DATA.train.sample(150, seed), ..DATA.clone() };
-    let whole = Config { settings: Settings { epochs: 1, ..settings() }, ..Config::default() };
+    let whole = of(Settings { epochs: 1, ..settings() });
     let one = train_on(&limited, &DATA, &mut Silent).unwrap();
     let two = train_on(&whole, &first, &mut Silent).unwrap();
     assert_eq!(one.weights, two.weights);
@@ -205,10 +210,9 @@ fn a_limit_takes_images_by_the_seed() {
 #[test]
 fn a_loss_that_explodes_stops_with_advice() {
     let folder = tempfile::tempdir().unwrap();
-    let wild = |lr| Config {
-        settings: Settings { lr, ..settings() },
-        run: Some(folder.path().join(lr.to_string())),
-        ..Config::default()
+    let wild = |lr: f64| {
+        let run = Some(folder.path().join(lr.to_string()));
+        Config { run, ..of(Settings { lr, ..settings() }) }
     };
     for lr in [1e3, 1e38] {
         let error = train_on(&wild(lr), &DATA, &mut Silent).unwrap_err();
@@ -220,12 +224,7 @@ fn a_loss_that_explodes_stops_with_advice() {
     // A decay that is too large is named, with a step and an epoch that there were.
     let decays = Settings { decay: 1e23, ..settings() };
     let run = folder.path().join("decay");
-    let said = train_on(
-        &Config { settings: decays, run: Some(run), ..Config::default() },
-        &DATA,
-        &mut Silent,
-    );
-    let said = said.unwrap_err().to_string();
+    let said = said(&Config { run: Some(run), ..of(decays) }, &DATA);
     assert!(said.contains("--decay 0.01") && !said.contains("--lr"), "{said}");
     assert!(!said.contains("step 0 "), "{said}");
     let config = Config { checkpoint_every: Duration::ZERO, ..wild(1e38) };
@@ -239,9 +238,6 @@ fn a_loss_that_explodes_stops_with_advice() {
 fn a_resume_that_does_not_fit_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path();
-    let said = |config: &Config, data: &DataSet| {
-        train_on(config, data, &mut Silent).unwrap_err().to_string()
-    };
     let resume = config(Some(run), Start::Resume);
     assert!(said(&resume, &DATA).contains("no checkpoint to go on from"));
     assert!(said(&config(None, Start::Resume), &DATA).contains("without a folder"));
@@ -278,21 +274,19 @@ fn a_resume_that_does_not_fit_is_refused() {
 
 #[test]
 fn choices_and_places_that_cannot_work_are_refused() {
-    let zero = Config { settings: Settings { batch: 0, ..settings() }, ..Config::default() };
-    let said = train_on(&zero, &DATA, &mut Silent).unwrap_err().to_string();
-    assert!(said.contains("--batch"), "{said}");
+    let zero = said(&of(Settings { batch: 0, ..settings() }), &DATA);
+    assert!(zero.contains("--batch"), "{zero}");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, b"").unwrap();
-    let below = config(Some(&file.join("run")), Start::New);
-    let said = train_on(&below, &DATA, &mut Silent).unwrap_err().to_string();
-    assert!(said.contains("file") && !said.contains('\n'), "{said}");
+    let below = said(&config(Some(&file.join("run")), Start::New), &DATA);
+    assert!(below.contains("file") && !below.contains('\n'), "{below}");
     let wide = DataSet {
         test: data::Split { rows: 14, cols: 56, ..DATA.test.clone() },
         train: data::Split { rows: 27, cols: 28, ..DATA.train.clone() },
         ..DATA.clone()
     };
-    let said = train_on(&config(None, Start::New), &wide, &mut Silent).unwrap_err().to_string();
+    let said = said(&config(None, Start::New), &wide);
     assert!(said.contains("27×28"), "{said}");
 }
 
@@ -317,7 +311,7 @@ fn the_readers_own_files_are_found_and_named() {
 #[test]
 fn a_build_without_cuda_says_so() {
     let config = Config { device: lab::Device::Cuda(0), ..config(None, Start::New) };
-    let said = train_on(&config, &DATA, &mut Silent).unwrap_err().to_string();
+    let said = said(&config, &DATA);
     assert!(said.contains("--features cuda"), "{said}");
     assert_eq!(training::gpus(), 0);
 }
@@ -327,7 +321,7 @@ fn a_build_without_cuda_says_so() {
 fn cuda_learns_what_the_cpu_learns() {
     if training::gpus() == 0 {
         let config = Config { device: lab::Device::Cuda(0), ..config(None, Start::New) };
-        let said = train_on(&config, &DATA, &mut Silent).unwrap_err().to_string();
+        let said = said(&config, &DATA);
         assert!(said.contains("there is no device cuda:0"), "{said}");
         lab::testing::need::<()>(lab::testing::Tool::Cuda, Err("there is none to compare with"));
         return;
@@ -373,8 +367,7 @@ fn every_model_learns_on_cuda_what_it_learns_on_the_cpu() {
             ..Settings::of(model)
         };
         let [cpu, gpu] = [lab::Device::Cpu, lab::Device::Cuda(0)].map(|device| {
-            let config = Config { settings: settings.clone(), device, ..Config::default() };
-            train_on(&config, &data, &mut Silent).unwrap()
+            train_on(&Config { device, ..of(settings.clone()) }, &data, &mut Silent).unwrap()
         });
         for (a, b) in metrics(&cpu).iter().zip(metrics(&gpu)) {
             assert!((a[0] - b[0]).abs() < 1e-3 * a[0].max(1.0), "{model}: {a:?} {b:?}");
@@ -439,22 +432,17 @@ fn a_killed_process_loses_nothing() {
         let mut child = start_child(&run).spawn().unwrap();
         // Let it write at least one checkpoint of its own, then kill it at a random moment: in a step, in a test,
         // in the middle of a write.
-        let began = Instant::now();
-        while written() == before {
+        soon("the child writes", || {
             assert!(child.try_wait().unwrap().is_none(), "it ended before kill {kill}");
-            assert!(began.elapsed() < Duration::from_mins(1), "the child writes nothing");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+            written() != before
+        });
         std::thread::sleep(Duration::from_micros(random.below(20_000) as u64));
         child.kill().unwrap();
         child.wait().unwrap();
         Checkpoint::load(&run).unwrap();
     }
-    let long = |start, run| Config {
-        settings: Settings { epochs: LONG, ..settings() },
-        ..config(run, start)
-    };
-    let resumed = train_on(&long(Start::Resume, Some(&run)), &DATA, &mut Silent).unwrap();
+    let long = |start, run| Config { run, start, ..of(Settings { epochs: LONG, ..settings() }) };
+    let resumed = train_on(&long(Start::Resume, Some(run)), &DATA, &mut Silent).unwrap();
     let whole = train_on(&long(Start::New, None), &DATA, &mut Silent).unwrap();
     assert!(resumed.weights == whole.weights, "the weights differ");
     assert_eq!(metrics(&resumed), metrics(&whole));
@@ -473,15 +461,10 @@ fn a_stopped_run_goes_on_bit_for_bit_whatever_it_trains() {
     let stops = [vec![10], vec![7], vec![1, 1, 1], vec![27], vec![3, 11, 4, 6], vec![14, 13]];
     let usual = stops.map(|stops| (settings(), &*DATA, stops)).into_iter();
     for (settings, data, stops) in usual.chain(others.map(|other| (other, &small, vec![5]))) {
-        let whole = Config { settings: settings.clone(), ..Config::default() };
-        let whole = train_on(&whole, data, &mut Silent).unwrap();
+        let whole = train_on(&of(settings.clone()), data, &mut Silent).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let part = |start| Config {
-            settings: settings.clone(),
-            run: Some(folder.path().join("run")),
-            start,
-            ..Config::default()
-        };
+        let run = Some(folder.path().join("run"));
+        let part = |start| Config { run: run.clone(), start, ..of(settings.clone()) };
         let mut start = Start::New;
         for stop in &stops {
             let stopped = train_on(&part(start), data, &mut StopAfter(*stop)).unwrap();
@@ -499,7 +482,7 @@ fn a_stopped_run_goes_on_bit_for_bit_whatever_it_trains() {
 fn patience_keeps_the_best_epoch_and_stops() {
     let settings =
         Settings { patience: Some(2), epochs: 60, lr: 0.02, dropout: 0.0, batch: 32, ..settings() };
-    let outcome = train_on(&Config { settings, ..Config::default() }, &DATA, &mut Silent).unwrap();
+    let outcome = train_on(&of(settings), &DATA, &mut Silent).unwrap();
     let losses: Vec<f64> =
         outcome.history.iter().map(|epoch| epoch.validation_loss.unwrap()).collect();
     let best = outcome.best.unwrap();
@@ -513,9 +496,8 @@ fn patience_keeps_the_best_epoch_and_stops() {
     let right = read.iter().zip(&DATA.test.labels).filter(|(a, b)| **a == usize::from(**b)).count();
     assert_eq!(Some(right as f64 / DATA.test.len() as f64), outcome.test_accuracy());
     let few = DataSet { train: DATA.train.first(5), ..DATA.clone() };
-    let settings = Settings { patience: Some(2), ..Settings::default() };
-    let said = train_on(&Config { settings, ..Config::default() }, &few, &mut Silent);
-    assert!(said.unwrap_err().to_string().contains("--patience"));
+    let said = said(&of(Settings { patience: Some(2), ..Settings::default() }), &few);
+    assert!(said.contains("--patience"));
 }
 
 /// A process with a limit trains in this folder: what it says, and its exit code.
@@ -563,20 +545,16 @@ fn two_trainings_do_not_share_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let mut first = start_child(&run).spawn().unwrap();
-    let began = Instant::now();
-    while !run.join("checkpoint").exists() {
-        assert!(began.elapsed() < Duration::from_mins(1), "the child writes nothing");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    soon("the child writes", || run.join("checkpoint").exists());
     for start in [Start::New, Start::Resume, Start::Replace] {
-        let said = train_on(&config(Some(&run), start), &DATA, &mut Silent).unwrap_err();
-        assert!(said.to_string().contains("another training"), "{said}");
+        let said = said(&config(Some(&run), start), &DATA);
+        assert!(said.contains("another training"), "{said}");
     }
     // The system lets go of the folder when the program is killed.
     first.kill().unwrap();
     first.wait().unwrap();
-    let long = Settings { epochs: LONG, ..settings() };
-    let resume = Config { settings: long, ..config(Some(&run), Start::Resume) };
+    let mut resume = config(Some(&run), Start::Resume);
+    resume.settings.epochs = LONG;
     train_on(&resume, &DATA, &mut Silent).unwrap();
 }
 
@@ -585,7 +563,7 @@ fn two_trainings_do_not_share_a_folder() {
 #[test]
 fn a_full_disk_costs_one_sentence_and_no_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
-    let run: PathBuf = folder.path().join("run");
+    let run = folder.path().join("run");
     train_on(&config(Some(&run), Start::New), &DATA, &mut StopAfter(3)).unwrap();
     let before = Checkpoint::load(&run).unwrap();
     let (said, code) = limited("ulimit -f 512", &run);
