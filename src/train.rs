@@ -28,6 +28,7 @@ use std::{
     fs,
     io::{ErrorKind, IsTerminal as _, stderr},
     path::{Path, PathBuf},
+    process::exit,
     str::FromStr,
 };
 use training::{
@@ -314,8 +315,11 @@ impl Train {
             // Of many processes one prints; another names itself when it fails.
             Some(launcher) if launcher.rank() != Rank(0) => {
                 let rank = launcher.rank();
-                self.train_by(Some(launcher), data)
-                    .map_err(|error| anyhow!("rank {rank}: {error:#}"))
+                self.train_by(Some(launcher), data).map_err(|error| match error.downcast_ref() {
+                    // All have the same numbers, and the first says what became of them.
+                    Some(multi_gpu::Error::Training(training::Error::Diverged { .. })) => exit(1),
+                    _ => anyhow!("rank {rank}: {error:#}"),
+                })
             }
             launcher => self.train_by(launcher.as_ref(), data),
         }
