@@ -1,15 +1,11 @@
 //! The convolution of one image, on every level of vectors, against its definition in f64.
 
 use crate::{definition::convolve, steps::error};
+use backprop::check::wide;
 use engine::ops::direct::Direct;
+use lab::random::numbers;
 use matmul::simd::Level;
 use proptest::prelude::*;
-
-/// Numbers from -1 to 1.
-fn numbers(seed: usize, len: usize) -> Vec<f32> {
-    let number = |at: usize| (at + seed).wrapping_mul(2_654_435_761) >> 7 & 0xffff;
-    (0..len).map(|at| number(at) as f32 / 32768.0 - 1.0).collect()
-}
 
 fn dot(a: &[f64], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * f64::from(*b)).sum()
@@ -19,35 +15,31 @@ fn length(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-fn wide(numbers: &[f32]) -> Vec<f64> {
-    numbers.iter().copied().map(f64::from).collect()
-}
-
 /// A convolution is linear in the image and in the filters: its gradients are what makes both products with the outputs'
 /// gradient equal to that of the outputs themselves, whatever the numbers are.
 fn check(direct: Direct) -> Result<(), TestCaseError> {
     let Direct { h, w, ci, co, k, pad, .. } = direct;
-    let (image, filters) = (numbers(1, direct.image()), numbers(2, direct.filters()));
-    let (bias, dy) = (numbers(3, co), numbers(4, direct.output()));
+    let (image, filters) = (numbers(direct.image(), 1), numbers(direct.filters(), 2));
+    let (bias, dy) = (numbers(co, 3), numbers(direct.output(), 4));
     let definition = |image: &[f32], filters: &[f32], bias: &[f32]| {
         convolve(&wide(image), [&wide(filters), &wide(bias)], [h, w, ci], [k, pad])
     };
 
-    let (mut bordered, mut y) = (numbers(5, direct.bordered()), numbers(6, direct.output()));
+    let (mut bordered, mut y) = (numbers(direct.bordered(), 5), numbers(direct.output(), 6));
     direct.border(&image, &mut bordered);
     direct.forward(&mut y, &bordered, &filters, &bias);
     let wanted: Vec<f32> = definition(&image, &filters, &bias).iter().map(|y| *y as f32).collect();
     prop_assert!(error(&y, &wanted) < 5e-6, "{direct:?}: {}", error(&y, &wanted));
 
-    let begin = numbers(7, direct.filters());
+    let begin = numbers(direct.filters(), 7);
     let mut dw = begin.clone();
     direct.filters_backward(&mut dw, &bordered, &dy);
-    let (mut turned, mut dx) = (numbers(8, direct.filters()), numbers(9, direct.image()));
+    let (mut turned, mut dx) = (numbers(direct.filters(), 8), numbers(direct.image(), 9));
     direct.turn(&filters, &mut turned);
     direct.images_backward(&mut dx, &dy, &turned);
     let zeros = vec![0.0; co];
     for seed in 10..13 {
-        let [other, filter] = [numbers(seed, image.len()), numbers(seed, filters.len())];
+        let [other, filter] = [numbers(image.len(), seed), numbers(filters.len(), seed)];
         for (found, wanted) in [
             (
                 dot(&wide(&filter), &dw) - dot(&wide(&filter), &begin),

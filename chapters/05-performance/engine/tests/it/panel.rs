@@ -6,11 +6,7 @@ use matmul::simd::Level;
 
 #[test]
 fn every_level_computes_the_definition() {
-    let mut tried = 0;
-    for level in [Level::Portable, Level::Avx2, Level::Avx512] {
-        if !level.available() {
-            continue;
-        }
+    for level in Level::ALL.into_iter().filter(|level| level.available()) {
         for (m, k, n) in [(1, 1, 1), (2, 5, 3), (7, 9, 16), (8, 28, 48), (9, 3, 50), (13, 17, 97)] {
             let numbers = |len: usize, seed| lab::random::numbers(len, seed);
             let (a, b, row) = (numbers(m * k, 1), numbers(k * n, 2), numbers(n, 3));
@@ -33,7 +29,5 @@ fn every_level_computes_the_definition() {
                 assert!(apart < 1e-6, "{level:?}, {m}×{k}×{n}, {transposed}, {begins}: {apart}");
             }
         }
-        tried += 1;
     }
-    assert!(tried > 0, "no level was tried");
 }

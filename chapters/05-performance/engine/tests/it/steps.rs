@@ -10,6 +10,8 @@ use engine::{
     tensor::Place,
 };
 
+pub use backprop::check::error_f32 as error;
+
 pub const BATCH: usize = 48;
 
 /// A batch of random numbers with a brighter line whose place is the label.
@@ -91,12 +93,4 @@ pub fn bits(step: &Step) -> Vec<u32> {
         places.into_iter().flat_map(|place| step.all(place).to_vec()).map(f32::to_bits).collect();
     all.push(step.updates());
     all
-}
-
-/// The length of the difference as a part of the length.
-pub fn error(found: &[f32], wanted: &[f32]) -> f64 {
-    let length = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
-    let pairs = found.iter().zip(wanted);
-    length(&mut pairs.map(|(a, b)| f64::from(a - b)))
-        / length(&mut wanted.iter().map(|b| f64::from(*b)))
 }
