@@ -13,9 +13,9 @@ use crate::{
 };
 
 /// Rows and columns of C that a block computes: two tiles by two.
-const BLOCK: usize = 2 * SIDE;
+pub(crate) const BLOCK: usize = 2 * SIDE;
 /// Terms that one instruction adds to a sum: 16 words of two bf16.
-const TERMS: usize = 2 * SIDE;
+pub(crate) const TERMS: usize = 2 * SIDE;
 /// Terms of a block: 32 columns of B are then 64 KiB, read from the second-level cache.
 const KC: usize = 1024;
 /// Rows of a block of A: 512 KiB of the second-level cache.
@@ -92,19 +92,66 @@ unsafe fn loops<T: Tiles>(part: &Part) {
     }
 }
 
-/// Adds the product of packed tiles to a block of 32×32 of C: four sums, two tiles of A, two of B. At the same time it asks
-/// for the block of C that lies below.
+/// Adds the product of packed tiles to a block of 32×32 of C, and asks for the block that lies below.
 #[inline(always)]
 unsafe fn block<T: Tiles>(t: &mut T, c: *mut f32, n: usize, a: &[Half], b: &[Half]) {
-    let [upper, lower] = [0, SIDE * n].map(|at| c.wrapping_add(at).cast::<u32>());
-    let steps = a.len() / 2;
-    let (mut a, mut b) = (a.as_ptr().cast::<u32>(), b.as_ptr().cast::<u32>());
+    let below = c.wrapping_add(BLOCK * n);
     // SAFETY: the caller vouches for the block of C, and for as many tiles of A as of B.
+    unsafe {
+        load(t, c, n);
+        add_product(t, a.len() / 2, a.as_ptr().cast(), b.as_ptr().cast(), below, n);
+        store(t, c, n);
+    }
+}
+
+/// Reads a block of 32×32 of C, whose rows lie `n` values apart, into tiles 0 to 3.
+///
+/// # Safety
+/// The block can be read.
+#[inline(always)]
+pub(crate) unsafe fn load<T: Tiles>(t: &mut T, c: *const f32, n: usize) {
+    let [upper, lower] = [0, SIDE * n].map(|at| c.wrapping_add(at).cast::<u32>());
+    // SAFETY: the caller's.
     unsafe {
         t.load::<0>(upper, 4 * n);
         t.load::<1>(upper.add(SIDE), 4 * n);
         t.load::<2>(lower, 4 * n);
         t.load::<3>(lower.add(SIDE), 4 * n);
+    }
+}
+
+/// Writes tiles 0 to 3 to a block of 32×32 of C, whose rows lie `n` values apart.
+///
+/// # Safety
+/// The block can be written.
+#[inline(always)]
+pub(crate) unsafe fn store<T: Tiles>(t: &T, c: *mut f32, n: usize) {
+    let [upper, lower] = [0, SIDE * n].map(|at| c.wrapping_add(at).cast::<u32>());
+    // SAFETY: the caller's.
+    unsafe {
+        t.store::<0>(upper, 4 * n);
+        t.store::<1>(upper.add(SIDE), 4 * n);
+        t.store::<2>(lower, 4 * n);
+        t.store::<3>(lower.add(SIDE), 4 * n);
+    }
+}
+
+/// Adds the product of packed tiles to four sums: two tiles of A, two of B in each step. At the same time it asks for
+/// rows that will be needed `next`, `n` values apart.
+///
+/// # Safety
+/// `a` and `b` hold `steps` pairs of tiles.
+#[inline(always)]
+pub(crate) unsafe fn add_product<T: Tiles>(
+    t: &mut T,
+    steps: usize,
+    mut a: *const u32,
+    mut b: *const u32,
+    next: *const f32,
+    n: usize,
+) {
+    // SAFETY: the caller's.
+    unsafe {
         // ANCHOR: steps
         for step in 0..steps {
             t.load::<4>(a, 64);
@@ -115,15 +162,11 @@ unsafe fn block<T: Tiles>(t: &mut T, c: *mut f32, n: usize, a: &[Half], b: &[Hal
             t.load::<5>(a.add(WORDS), 64);
             t.multiply::<2, 5, 6>();
             t.multiply::<3, 5, 7>();
-            t.prefetch(c.wrapping_add((BLOCK + step) * n));
+            t.prefetch(next.wrapping_add(step * n));
             a = a.add(2 * WORDS);
             b = b.add(2 * WORDS);
         }
         // ANCHOR_END: steps
-        t.store::<0>(upper, 4 * n);
-        t.store::<1>(upper.add(SIDE), 4 * n);
-        t.store::<2>(lower, 4 * n);
-        t.store::<3>(lower.add(SIDE), 4 * n);
     }
 }
 

@@ -48,6 +48,14 @@ pub unsafe trait Vector: Copy {
     #[must_use]
     unsafe fn mul_add(self, y: Self, sum: Self) -> Self;
 
+    /// `self + other`.
+    #[must_use]
+    unsafe fn add(self, other: Self) -> Self;
+
+    /// Zero where `self` is below zero; NaN stays NaN.
+    #[must_use]
+    unsafe fn relu(self) -> Self;
+
     /// Consecutive values.
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
@@ -75,6 +83,16 @@ unsafe impl Vector for [f32; 4] {
         // Not `f32::mul_add`: without an FMA instruction that is a slow library call.
         array(|i| self[i] * y[i] + sum[i])
     }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        array(|i| self[i] + other[i])
+    }
+
+    #[inline(always)]
+    unsafe fn relu(self) -> Self {
+        array(|i| if self[i] < 0.0 { 0.0 } else { self[i] })
+    }
 }
 
 // SAFETY: these are AVX and FMA instructions, which the trait asks its callers to have checked.
@@ -90,6 +108,19 @@ unsafe impl Vector for __m256 {
     unsafe fn mul_add(self, y: Self, sum: Self) -> Self {
         // SAFETY: see the trait.
         unsafe { _mm256_fmadd_ps(self, y, sum) }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: see the trait.
+        unsafe { _mm256_add_ps(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn relu(self) -> Self {
+        // The second operand comes back where one of the two is NaN.
+        // SAFETY: see the trait.
+        unsafe { _mm256_max_ps(_mm256_setzero_ps(), self) }
     }
 }
 
@@ -107,52 +138,7 @@ unsafe impl Vector for __m512 {
         // SAFETY: see the trait.
         unsafe { _mm512_fmadd_ps(self, y, sum) }
     }
-}
 
-/// What ends a sum.
-///
-/// # Safety
-/// As for [`Vector`].
-pub(crate) unsafe trait Finish: Vector {
-    /// `self + other`.
-    unsafe fn add(self, other: Self) -> Self;
-    /// Zero where `self` is below zero; NaN stays NaN.
-    unsafe fn relu(self) -> Self;
-}
-
-// SAFETY: plain arrays need no special instructions.
-unsafe impl Finish for [f32; 4] {
-    #[inline(always)]
-    unsafe fn add(self, other: Self) -> Self {
-        array(|i| self[i] + other[i])
-    }
-
-    #[inline(always)]
-    unsafe fn relu(self) -> Self {
-        array(|i| if self[i] < 0.0 { 0.0 } else { self[i] })
-    }
-}
-
-// SAFETY: these are AVX instructions, which the trait asks its callers to have checked.
-#[cfg(target_arch = "x86_64")]
-unsafe impl Finish for __m256 {
-    #[inline(always)]
-    unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: see the trait.
-        unsafe { _mm256_add_ps(self, other) }
-    }
-
-    #[inline(always)]
-    unsafe fn relu(self) -> Self {
-        // The second operand comes back where one of the two is NaN.
-        // SAFETY: see the trait.
-        unsafe { _mm256_max_ps(_mm256_setzero_ps(), self) }
-    }
-}
-
-// SAFETY: these are AVX-512F instructions, which the trait asks its callers to have checked.
-#[cfg(target_arch = "x86_64")]
-unsafe impl Finish for __m512 {
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
         // SAFETY: see the trait.

@@ -345,55 +345,34 @@ pub fn roofs(r: &mut Recorder, n: usize) -> Result<()> {
     Ok(())
 }
 
-/// One product: all contenders get the same operands and a C of their own.
-pub struct Contest {
-    shape: Shape,
-    a: Vec<f32>,
-    b: Vec<f32>,
-    /// Whether A lies transposed (k×m), and B (n×k).
-    transposed: (bool, bool),
-    all_threads: bool,
+/// A matrix whose values lie row after row, or, if it is `turned`, column after column.
+///
+/// # Errors
+/// If there are more or fewer of them.
+pub fn stored(
+    values: &[f32],
+    rows: usize,
+    cols: usize,
+    turned: bool,
+) -> crate::Result<MatRef<'_, f32>> {
+    if turned { Ok(MatRef::new(values, cols, rows)?.t()) } else { MatRef::new(values, rows, cols) }
 }
 
-impl Contest {
-    /// On numbers at random.
-    pub fn new(shape: Shape, transposed: (bool, bool), all_threads: bool) -> Self {
-        let (a, b) = (numbers(shape.m * shape.k, 1), numbers(shape.k * shape.n, 2));
-        Self { shape, a, b, transposed, all_threads }
-    }
-
-    /// A and B, as a product takes them.
-    ///
-    /// # Errors
-    /// If they do not fit the shape.
-    pub fn operands(&self) -> crate::Result<(MatRef<'_, f32>, MatRef<'_, f32>)> {
-        let Shape { m, k, n } = self.shape;
-        let a = if self.transposed.0 {
-            MatRef::new(&self.a, k, m)?.t()
-        } else {
-            MatRef::new(&self.a, m, k)?
-        };
-        let b = if self.transposed.1 {
-            MatRef::new(&self.b, n, k)?.t()
-        } else {
-            MatRef::new(&self.b, k, n)?
-        };
-        Ok((a, b))
-    }
-}
-
-/// Rates of this crate and its peers on one product, and the ratio to the better peer of each round.
+/// Rates of this crate and its peers on one product, and the ratio to the better peer of each round. A and B may lie
+/// transposed; all contenders get the same ones, and a C of their own.
 fn contest(
     r: &mut Recorder,
     (rate, ratio): (Key, Key),
     list: ParamList,
-    contest: &Contest,
+    shape: Shape,
+    (a_turned, b_turned): (bool, bool),
+    all: bool,
     plan: Plan,
 ) -> Result<()> {
     r.note_at(rate.at(list));
-    let Shape { m, n, .. } = contest.shape;
-    let (a, b) = contest.operands()?;
-    let all = contest.all_threads;
+    let Shape { m, k, n } = shape;
+    let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+    let (a, b) = (stored(&a, m, k, a_turned)?, stored(&b, k, n, b_turned)?);
     let options = on(all);
     let peers = peers::peers(all);
     let mut outputs = vec![vec![0.0; m * n]; CONTENDERS.len()];
@@ -415,7 +394,7 @@ fn contest(
     let results = race.run(plan)?;
     let limit = peak::fma_f32(cores(all));
     for who in CONTENDERS {
-        let rates = results.rate(who, contest.shape.operations());
+        let rates = results.rate(who, shape.operations());
         r.record_or_skip(rate.at(list).with("who", who).against(limit.clone()), rates)?;
     }
     r.record_or_skip(ratio.at(list), results.ratio_of_best_other("ours"))
@@ -445,10 +424,9 @@ fn cores(all: bool) -> usize {
 pub fn sizes(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
     for &n in sizes {
         for (threads, all) in THREADS {
-            let product = Contest::new(Shape::square(n), (false, false), all);
             let plan = plan(r.budget, 200, 1500, 5);
             let list: ParamList = &[("n", &n), ("threads", &threads)];
-            contest(r, (SIZES, SIZES_RATIO), list, &product, plan)?;
+            contest(r, (SIZES, SIZES_RATIO), list, Shape::square(n), (false, false), all, plan)?;
         }
     }
     Ok(())
@@ -467,9 +445,8 @@ pub fn shapes(r: &mut Recorder, batches: &[usize], layers: &[(usize, usize)]) ->
                 ("weights", Shape::new(inputs, batch, outputs), (true, false)),
                 ("inputs", Shape::new(batch, outputs, inputs), (false, true)),
             ];
-            for (pass, shape, transposed) in passes {
+            for (pass, shape, turned) in passes {
                 for (threads, all) in THREADS {
-                    let product = Contest::new(shape, transposed, all);
                     let plan = plan(r.budget, 50, 250, 11);
                     let layer = format!("{inputs}x{outputs}");
                     let list: ParamList = &[
@@ -478,7 +455,7 @@ pub fn shapes(r: &mut Recorder, batches: &[usize], layers: &[(usize, usize)]) ->
                         ("pass", &pass),
                         ("threads", &threads),
                     ];
-                    contest(r, (SHAPES, SHAPES_RATIO), list, &product, plan)?;
+                    contest(r, (SHAPES, SHAPES_RATIO), list, shape, turned, all, plan)?;
                 }
             }
         }

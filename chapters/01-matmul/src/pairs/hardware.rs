@@ -5,7 +5,7 @@
     reason = "what a kernel calls must be compiled for the kernel's CPU"
 )]
 
-use crate::registers::{Finish, Vector};
+use crate::registers::Vector;
 use std::arch::x86_64::{__m512, __m512bh, _mm512_dpbf16_ps};
 
 /// 16 words of two bf16, or 16 sums.
@@ -29,10 +29,7 @@ unsafe impl Vector for Hardware {
             Self(_mm512_dpbf16_ps(sum.0, words(self), words(y)))
         }
     }
-}
 
-// SAFETY: as for `Vector`; sums are f32.
-unsafe impl Finish for Hardware {
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
         // SAFETY: see the trait.

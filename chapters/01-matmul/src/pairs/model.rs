@@ -5,7 +5,7 @@
 
 use crate::{
     bf16::{flush, fused},
-    registers::{Finish, Vector, array},
+    registers::{Vector, array},
 };
 
 /// 16 words of two bf16, or 16 sums.
@@ -32,10 +32,7 @@ unsafe impl Vector for Model {
     unsafe fn mul_add(self, y: Self, sum: Self) -> Self {
         Self(array(|i| lane(self.0[i].to_bits(), y.0[i].to_bits(), sum.0[i])))
     }
-}
 
-// SAFETY: as for `Vector`.
-unsafe impl Finish for Model {
     unsafe fn add(self, other: Self) -> Self {
         Self(array(|i| self.0[i] + other.0[i]))
     }

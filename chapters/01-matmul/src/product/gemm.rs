@@ -9,6 +9,7 @@ use crate::{
         kernel::Kernels,
         operand::{Operand, Output},
         options::{Epilogue, Options},
+        pack::{Paired, Rounded},
         tiled, vectors,
         view::{MatMut, MatRef},
     },
@@ -136,10 +137,7 @@ impl Unit {
 /// # Ok::<(), matmul::Error>(())
 /// ```
 pub fn sgemm(c: MatMut<f32>, a: MatRef<f32>, b: MatRef<f32>, options: Options) -> Result<()> {
-    check(&c, &a, &b, options.epilogue)?;
-    let (c, threads) = (Output::new(c, &options), options.threads.count());
-    vectors::product(Kernels::of(Level::best()), c, Operand::of(a), Operand::of(b), threads);
-    Ok(())
+    sgemm_on(Level::best(), c, a, b, options)
 }
 
 /// [`sgemm`] with the kernels of a given level.
@@ -195,25 +193,20 @@ pub fn bgemm_on<A: Input, B: Input>(
     }
     check(&c, &a, &b, options.epilogue)?;
     let (c, threads) = (Output::new(c, &options), options.threads.count());
+    let (a, b) = (Operand::of(a), Operand::of(b));
     match unit {
         Unit::Vectors(level) => {
-            let (a, b) = (Operand::rounded(a), Operand::rounded(b));
+            let (a, b) = (a.cast::<Rounded<A>>(), b.cast::<Rounded<B>>());
             vectors::product(Kernels::of(level), c, a, b, threads);
         }
         Unit::Pairs | Unit::PairsModel => {
             let on = if unit == Unit::Pairs { Pairs::Hardware } else { Pairs::Model };
-            let (a, b) = (Operand::paired(a), Operand::paired(b));
+            let (a, b) = (a.cast::<Paired<A>>(), b.cast::<Paired<B>>());
             vectors::product(Kernels::of_pairs(on), c, a, b, threads);
         }
-        _ if a.rows() == 0 || b.cols() == 0 => {}
-        Unit::Tiles => {
-            let (a, b) = (Operand::of(a), Operand::of(b));
-            tiled::product::<tiles::Hardware, A, B>(a, b, c, threads);
-        }
-        Unit::Model => {
-            let (a, b) = (Operand::of(a), Operand::of(b));
-            tiled::product::<tiles::Model, A, B>(a, b, c, threads);
-        }
+        _ if a.rows == 0 || b.cols == 0 => {}
+        Unit::Tiles => tiled::product::<tiles::Hardware, A, B>(a, b, c, threads),
+        Unit::Model => tiled::product::<tiles::Model, A, B>(a, b, c, threads),
     }
     Ok(())
 }

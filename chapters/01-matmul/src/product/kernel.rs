@@ -9,7 +9,7 @@
 use crate::{
     level::Level,
     pairs::{Pairs, model::Model},
-    registers::{Finish, Vector, hide},
+    registers::{Vector, hide},
 };
 
 /// One tile of C for a micro-kernel: what to read, what to write, how to finish.
@@ -60,10 +60,7 @@ const B_AHEAD: usize = 12;
 /// # Safety
 /// The CPU has `V`'s instructions, and `t` describes memory that is valid to read and write.
 #[inline(always)]
-unsafe fn tile<V, const MR: usize, const NV: usize, const ACROSS: bool>(t: &Tile)
-where
-    V: Finish,
-{
+unsafe fn tile<V: Vector, const MR: usize, const NV: usize, const ACROSS: bool>(t: &Tile) {
     // SAFETY: the caller vouches for the CPU and for the memory behind `t`.
     unsafe {
         let mut sums = [[V::splat(0.0); NV]; MR];
@@ -195,7 +192,7 @@ unsafe fn add_term<V: Vector, const MR: usize, const NV: usize, const ACROSS: bo
 /// As for [`tile`].
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "rows and vectors are counted, as in the formula")]
-unsafe fn finish<V: Finish, const MR: usize, const NV: usize>(t: &Tile, sums: &[[V; NV]; MR]) {
+unsafe fn finish<V: Vector, const MR: usize, const NV: usize>(t: &Tile, sums: &[[V; NV]; MR]) {
     for i in 0..MR {
         for v in 0..NV {
             // SAFETY: the caller vouches for the CPU and the memory.

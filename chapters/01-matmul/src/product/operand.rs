@@ -5,13 +5,9 @@
     reason = "what a kernel calls must be compiled for the kernel's CPU"
 )]
 
-use crate::{
-    bf16::Input,
-    product::{
-        options::{Epilogue, Options},
-        pack::{Paired, Rounded},
-        view::{MatMut, MatRef},
-    },
+use crate::product::{
+    options::{Epilogue, Options},
+    view::{MatMut, MatRef},
 };
 use std::ops::Range;
 
@@ -37,6 +33,12 @@ impl<T> Operand<T> {
         }
     }
 
+    /// The same numbers as elements of a `W`, which is a transparent wrapper of `T`.
+    pub fn cast<W>(self) -> Operand<W> {
+        let Self { at, rows, cols, row_stride, col_stride } = self;
+        Operand { at: at.cast(), rows, cols, row_stride, col_stride }
+    }
+
     pub fn t(self) -> Self {
         Self {
             at: self.at,
@@ -45,26 +47,6 @@ impl<T> Operand<T> {
             row_stride: self.col_stride,
             col_stride: self.row_stride,
         }
-    }
-}
-
-impl<T: Input> Operand<T> {
-    /// The same numbers as elements of a `W`, which is a transparent wrapper of `T`.
-    fn wrapped<W>(m: MatRef<T>) -> Operand<W> {
-        let Self { at, rows, cols, row_stride, col_stride } = Self::of(m);
-        Operand { at: at.cast(), rows, cols, row_stride, col_stride }
-    }
-}
-
-impl<T: Input> Operand<Rounded<T>> {
-    pub fn rounded(m: MatRef<T>) -> Self {
-        Operand::wrapped(m)
-    }
-}
-
-impl<T: Input> Operand<Paired<T>> {
-    pub fn paired(m: MatRef<T>) -> Self {
-        Operand::wrapped(m)
     }
 }
 

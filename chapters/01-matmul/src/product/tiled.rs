@@ -7,6 +7,7 @@
 )]
 
 use crate::{
+    amx::{self, BLOCK, TERMS},
     bf16::Input,
     parallel::Rectangle,
     product::{
@@ -19,11 +20,6 @@ use crate::{
 };
 use std::ops::Range;
 
-/// Rows and columns of C that a block computes: two tiles by two.
-const BLOCK: usize = 2 * SIDE;
-/// Terms that one instruction adds to a sum: 16 words of two bf16.
-const TERMS: usize = 2 * SIDE;
-
 /// The most terms in one pass over C: 32 columns of B are then 64 KiB, read from the second-level cache.
 const DEPTH: usize = 1024;
 /// Blocks of A (of 32 rows) that stay in the second-level cache: 512 KiB of its 2 MiB.
@@ -32,41 +28,6 @@ const DOWN: usize = 8;
 const ACROSS: usize = 16;
 /// Blocks of A that are packed at once, into the third-level cache: 16 MiB.
 const PACKED: usize = 256;
-
-/// Computes a block of 32×32 of C from packed tiles: four sums, two tiles of A, two of B. At the same time it asks
-/// for the block of C that comes next.
-///
-/// # Safety
-/// `a` and `b` hold `steps` pairs of tiles, `c` is a block with `stride` values from row to row.
-#[inline(always)]
-unsafe fn block<T: Tiles>(
-    t: &mut T,
-    steps: usize,
-    mut a: *const u32,
-    mut b: *const u32,
-    c: &Place,
-) {
-    // SAFETY: the caller vouches for the memory.
-    unsafe {
-        c.start(t);
-        for step in 0..steps {
-            t.load::<4>(a, 64);
-            t.load::<6>(b, 64);
-            t.multiply::<0, 4, 6>();
-            t.load::<7>(b.add(WORDS), 64);
-            t.multiply::<1, 4, 7>();
-            t.load::<5>(a.add(WORDS), 64);
-            t.multiply::<2, 5, 6>();
-            t.multiply::<3, 5, 7>();
-            if step < BLOCK {
-                t.prefetch(c.next.wrapping_add(step * c.stride));
-            }
-            a = a.add(2 * WORDS);
-            b = b.add(2 * WORDS);
-        }
-        c.end(t);
-    }
-}
 
 /// Where a block of C lies.
 struct Place {
@@ -79,40 +40,24 @@ struct Place {
     next: *const f32,
 }
 
-impl Place {
-    /// Four tiles of C, or of zeros.
-    #[inline(always)]
-    unsafe fn start<T: Tiles>(&self, t: &mut T) {
-        if self.add {
-            let (c, stride) = (self.at.cast::<u32>().cast_const(), 4 * self.stride);
-            let below = c.wrapping_add(SIDE * self.stride);
-            // SAFETY: the caller vouches for a block of 32×32.
-            unsafe {
-                t.load::<0>(c, stride);
-                t.load::<1>(c.wrapping_add(SIDE), stride);
-                t.load::<2>(below, stride);
-                t.load::<3>(below.wrapping_add(SIDE), stride);
-            }
+/// Computes a block of 32×32 of C from packed tiles.
+///
+/// # Safety
+/// `a` and `b` hold `steps` pairs of tiles, and the place is that of a block.
+#[inline(always)]
+unsafe fn block<T: Tiles>(t: &mut T, steps: usize, a: *const u32, b: *const u32, c: &Place) {
+    // SAFETY: the caller's.
+    unsafe {
+        if c.add {
+            amx::load(t, c.at, c.stride);
         } else {
             t.zero::<0>();
             t.zero::<1>();
             t.zero::<2>();
             t.zero::<3>();
         }
-    }
-
-    /// Writes the four tiles.
-    #[inline(always)]
-    unsafe fn end<T: Tiles>(&self, t: &T) {
-        let (c, stride) = (self.at.cast::<u32>(), 4 * self.stride);
-        let below = c.wrapping_add(SIDE * self.stride);
-        // SAFETY: the caller vouches for a block of 32×32.
-        unsafe {
-            t.store::<0>(c, stride);
-            t.store::<1>(c.wrapping_add(SIDE), stride);
-            t.store::<2>(below, stride);
-            t.store::<3>(below.wrapping_add(SIDE), stride);
-        }
+        amx::add_product(t, steps, a, b, c.next, c.stride);
+        amx::store(t, c.at, c.stride);
     }
 }
 

@@ -1,8 +1,7 @@
 use lab::{Experiment, Key, Recorder, Result, record::Value, testing};
-use matmul::Shape;
 use matmul::measured::experiments::{
-    BF16, BF16_ERROR, Contest, LADDER, MISSES, NEARBY, PAIRS, PER_STEP, ROOFLINE, SCALING, SHAPES,
-    SIZES, VECTORISE, half_precision, misses, nearby, pairs, roofs, rungs, scaling, shapes, sizes,
+    BF16, BF16_ERROR, LADDER, MISSES, NEARBY, PAIRS, PER_STEP, ROOFLINE, SCALING, SHAPES, SIZES,
+    VECTORISE, half_precision, misses, nearby, pairs, roofs, rungs, scaling, shapes, sizes, stored,
     vectorise,
 };
 
@@ -59,10 +58,12 @@ fn bf16_inputs_cost_digits() {
 }
 
 #[test]
-fn contest_uses_transposed_operands() -> matmul::Result<()> {
-    let contest = Contest::new(Shape::new(2, 3, 4), (true, true), false);
-    let (a, b) = contest.operands()?;
-    assert_eq!((a.rows(), a.cols(), b.rows(), b.cols()), (2, 3, 3, 4));
-    assert_eq!((a.row_stride(), b.row_stride()), (1, 1));
+fn a_turned_matrix_lies_column_after_column() -> matmul::Result<()> {
+    let (values, rows, cols) = ([0.0; 6], 2, 3);
+    for (turned, strides) in [(false, (3, 1)), (true, (1, 2))] {
+        let matrix = stored(&values, rows, cols, turned)?;
+        assert_eq!((matrix.rows(), matrix.cols()), (rows, cols));
+        assert_eq!((matrix.row_stride(), matrix.col_stride()), strides);
+    }
     Ok(())
 }
