@@ -17,9 +17,7 @@
 set -uo pipefail
 export LC_ALL=C
 
-usage() {
-    sed -n '2,/^set /{s/^# \{0,1\}//;/^set /d;p}' "$0"
-}
+usage() { sed -n '2,/^set /{s/^# \{0,1\}//;/^set /d;p}' "$0"; }
 say() { printf 'harvest: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
@@ -33,7 +31,7 @@ most=${HARVEST_MOST:-60}
 # runs.
 steps() {
     local two=chapters/02-cpu-gpu four=chapters/04-training five=chapters/05-performance six=chapters/06-mixed-precision
-    local seven=chapters/07-multi-gpu nine=chapters/09-language-model model
+    local seven=chapters/07-multi-gpu nine=chapters/09-language-model peer=chapters/03-backprop/peers/pytorch.py model
     local rust="$two/tile/src $two/cube/src $two/src/in_rust.rs"
     local products="$two/kernels $two/src/tensor_cores $two/src/ladder.rs $two/src/gpu"
     local dfdx="$four/src/learning $four/src/models"
@@ -52,8 +50,8 @@ steps() {
 
     measure cpu_gpu.ladder 110 "$products $rust $two/src/measured/experiments/ladder.rs"
     measure performance.gpu.pytorch 45 "$five/peers/pytorch_gpu.py $five/src/measured/experiments/pytorch.rs" --peers
-    measure performance.gpu.models 140 "$five/peers/pytorch_models.py $five/src/measured/experiments/pytorch.rs $engine" --peers
-    measure language_model.gpu 95 "$engine $gpt $nine/peers/pytorch_gpt.py $nine/src/measured/experiments/gpu.rs" --peers
+    measure performance.gpu.models 140 "$peer $five/peers/pytorch_models.py $five/src/measured/experiments/pytorch.rs $engine" --peers
+    measure language_model.gpu 95 "$engine $gpt $peer $nine/peers/pytorch_gpt.py $nine/src/measured/experiments/gpu.rs" --peers
 
     measure cpu_gpu.lu 25 "$two/kernels $two/src/lu $two/src/measured/experiments/lu.rs"
     measure lab.peaks 20 chapters/00-lab/src/peak.rs

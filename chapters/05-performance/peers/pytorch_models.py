@@ -17,8 +17,6 @@ which all images are from the start; there --compile takes the mode that replays
 {"batch": 128, "epochs": 2, "seed": 0, "model": "mlp", "limit": 1280, "compile": true}.
 """
 
-import argparse
-import json
 import math
 import os
 import sys
@@ -29,11 +27,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-# The reader of the files and the compiler of a model are chapter 3's.
+# What reads the files, compiles a model and waits for jobs is chapter 3's.
 chapters = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.append(os.path.join(chapters, "03-backprop", "peers"))
-from mnist import load  # noqa: E402
-from pytorch import compiled  # noqa: E402
+from pytorch import compiled, images, parser, serve  # noqa: E402
 
 TEST_BATCH = 1000
 
@@ -206,11 +203,10 @@ def clock(device):
     return time.perf_counter()
 
 
-def job(data, options, wanted):
-    options = argparse.Namespace(**vars(options) | wanted)
-    recipe, batch, epochs = RECIPES[options.model], wanted["batch"], wanted["epochs"]
+def job(options):
+    recipe, batch, epochs = RECIPES[options.model], options.batch, options.epochs
     pictures = options.channels_last and len(recipe.shape) == 3
-    torch.manual_seed(wanted["seed"])
+    torch.manual_seed(options.seed)
     model = recipe.network().to(options.device)
     if pictures:
         model = model.to(memory_format=torch.channels_last)
@@ -220,7 +216,7 @@ def job(data, options, wanted):
         x = x[:count].view(-1, *recipe.shape)
         return x.to(memory_format=torch.channels_last) if pictures else x, y[:count]
 
-    (x, y), tested = shaped(*data[0], options.limit), shaped(*data[1])
+    (x, y), tested = shaped(*options.data[0], options.limit), shaped(*options.data[1])
     rule = torch.optim.AdamW if recipe.adamw else torch.optim.Adam
     optimizer = rule(model.parameters(), lr=recipe.lr, weight_decay=recipe.decay, fused=True)
     learner = compiled(model, x, y, batch) if options.compile else model
@@ -232,8 +228,8 @@ def job(data, options, wanted):
             for group in optimizer.param_groups:
                 group["lr"] = rate(recipe, step, steps)
             optimizer.zero_grad()
-            images = augmented(x[rows]) if options.augment else x[rows]
-            F.cross_entropy(learner(images), y[rows]).backward()
+            seen = augmented(x[rows]) if options.augment else x[rows]
+            F.cross_entropy(learner(seen), y[rows]).backward()
             optimizer.step()
             step += 1
         seconds.append(clock(options.device) - start)
@@ -246,33 +242,17 @@ def job(data, options, wanted):
         "accuracies": accuracies,
         "accuracy": accuracies[-1],
         "framework": name,
-        "threads": torch.get_num_threads(),
         "parameters": sum(p.numel() for p in model.parameters()),
     }
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("data")
-    parser.add_argument("--model", choices=list(RECIPES))
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--limit", type=int)
-    parser.add_argument("--threads", type=int, default=0)
-    parser.add_argument("--augment", action="store_true")
-    parser.add_argument("--channels-last", action="store_true")
-    parser.add_argument("--compile", action="store_true")
-    options = parser.parse_args()
-    if options.threads:
-        torch.set_num_threads(options.threads)
-    data = [
-        (torch.from_numpy(pixels), torch.from_numpy(labels).long()) for pixels, labels in load(options.data)
-    ]
-    for line in sys.stdin:
-        try:
-            reply = job(data, options, json.loads(line))
-        except RuntimeError as error:  # too little memory, or what does not compile; the next job may do
-            reply = {"error": str(error).split("\n")[0]}
-        print(json.dumps(reply), flush=True)
+    options = parser("--augment", "--channels-last", "--compile")
+    options.add_argument("data", type=images)
+    options.add_argument("--model", choices=list(RECIPES))
+    options.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    options.add_argument("--limit", type=int)
+    serve(job, options.parse_args())
 
 
 if __name__ == "__main__":

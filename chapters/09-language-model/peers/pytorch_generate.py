@@ -11,15 +11,12 @@ once, attention reads the part that is filled, and nothing is recorded for a bac
 --compile compiles the step first, which needs a C++ compiler.
 """
 
-import argparse
-import json
-import sys
 import time
 
 import torch
 from torch.nn import functional as F
 
-from pytorch_gpt import load
+from pytorch_gpt import load, parser, serve
 
 
 class Decoder:
@@ -55,37 +52,24 @@ def turned(x, cos, sin):
 
 
 @torch.inference_mode()
-def job(wanted, compiled):
-    decoder = Decoder(load(wanted["model"]))
-    step = torch.compile(decoder.step, dynamic=True) if compiled else decoder.step
-    prompt = torch.tensor([wanted["prompt"]])
+def job(wanted):
+    decoder = Decoder(load(wanted.model))
+    step = torch.compile(decoder.step, dynamic=True) if wanted.compile else decoder.step
+    prompt = torch.tensor([wanted.prompt])
     step(prompt, 0)  # warm
     began = time.perf_counter()
     token = step(prompt, 0).argmax(-1, keepdim=True)
     first = time.perf_counter() - began
     tokens, seconds = [], []
-    for position in range(prompt.shape[1], prompt.shape[1] + wanted["tokens"]):
+    for position in range(prompt.shape[1], prompt.shape[1] + wanted.tokens):
         tokens.append(token.item())
         began = time.perf_counter()
         token = step(token, position).argmax(-1, keepdim=True)
         token.item()
         seconds.append(time.perf_counter() - began)
-    return {"tokens": tokens, "first": first, "seconds": seconds}
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--threads", type=int, default=0)
-    parser.add_argument("--compile", action="store_true")
-    options = parser.parse_args()
-    if options.threads:
-        torch.set_num_threads(options.threads)
-    name = f"PyTorch {torch.__version__}" + (", compiled" if options.compile else "")
-    for line in sys.stdin:
-        reply = job(json.loads(line), options.compile)
-        reply |= {"framework": name, "threads": torch.get_num_threads()}
-        print(json.dumps(reply), flush=True)
+    name = f"PyTorch {torch.__version__}" + (", compiled" if wanted.compile else "")
+    return {"tokens": tokens, "first": first, "seconds": seconds, "framework": name}
 
 
 if __name__ == "__main__":
-    main()
+    serve(job, parser("--compile").parse_args())

@@ -16,8 +16,8 @@ written to that file, in the order of the chapter's buffer.
 a C++ compiler. A job may have options of its own: "bf16": true.
 """
 
-import argparse
 import json
+import os
 import struct
 import sys
 import time
@@ -26,6 +26,11 @@ import numpy
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+# What waits for jobs is chapter 3's.
+chapters = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(os.path.join(chapters, "03-backprop", "peers"))
+from pytorch import parser, serve  # noqa: E402
 
 EPS = 1e-5  # of the normalisations
 BASE = 10_000.0  # of the rotary positions
@@ -139,18 +144,16 @@ def gradient(model):
     return torch.cat([values.reshape(-1) for values in each])
 
 
-def job(wanted, options):
-    options = argparse.Namespace(**vars(options) | wanted)
+def job(options):
     torch.backends.cuda.matmul.allow_tf32 = options.tf32
-    batch, length = wanted["batch"], wanted["length"]
-    model = load(wanted["model"]).to(options.device)
-    data = numpy.fromfile(wanted["batches"], dtype="<u4").reshape(-1, 2, batch, length).astype(numpy.int64)
-    data = torch.from_numpy(data).to(options.device)
+    model = load(options.model).to(options.device)
+    data = numpy.fromfile(options.batches, dtype="<u4").astype(numpy.int64)
+    data = torch.from_numpy(data).view(-1, 2, options.batch, options.length).to(options.device)
     matrices = [p for p in model.parameters() if p.dim() == 2]
     scales = [p for p in model.parameters() if p.dim() == 1]
-    groups = [{"params": matrices, "weight_decay": wanted["decay"]}, {"params": scales, "weight_decay": 0.0}]
-    betas = (wanted["beta1"], wanted["beta2"])
-    optimizer = torch.optim.AdamW(groups, lr=1e-3, betas=betas, eps=wanted["eps"], fused=True)
+    groups = [{"params": matrices, "weight_decay": options.decay}, {"params": scales, "weight_decay": 0.0}]
+    betas = (options.beta1, options.beta2)
+    optimizer = torch.optim.AdamW(groups, lr=1e-3, betas=betas, eps=options.eps, fused=True)
     learner = model
     if options.compile:
         learner = torch.compile(model)
@@ -158,19 +161,19 @@ def job(wanted, options):
             scores = learner(data[0, 0])
         F.cross_entropy(scores.flatten(0, 1).float(), data[0, 1].flatten()).backward()
     losses, norms, seconds = [], [], []
-    for step in range(wanted["steps"]):
+    for step in range(options.steps):
         start = time.perf_counter()
         tokens, targets = data[step % len(data)]
         for group in optimizer.param_groups:
-            group["lr"] = wanted["rates"][step]
+            group["lr"] = options.rates[step]
         optimizer.zero_grad()
         with torch.autocast(options.device, torch.bfloat16, enabled=options.bf16):
             scores = learner(tokens)
             loss = F.cross_entropy(scores.flatten(0, 1).float(), targets.flatten())
         loss.backward()
-        if step == 0 and wanted.get("gradient"):
-            gradient(model).cpu().numpy().astype("<f4").tofile(wanted["gradient"])
-        norm = nn.utils.clip_grad_norm_(model.parameters(), wanted["clip"])
+        if step == 0 and options.gradient:
+            gradient(model).cpu().numpy().astype("<f4").tofile(options.gradient)
+        norm = nn.utils.clip_grad_norm_(model.parameters(), options.clip)
         optimizer.step()
         losses.append(loss.item())
         seconds.append(time.perf_counter() - start)
@@ -183,27 +186,14 @@ def job(wanted, options):
         "norms": norms,
         "seconds": seconds,
         "framework": name,
-        "threads": torch.get_num_threads(),
         "parameters": sum(p.numel() for p in model.parameters()),
     }
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--threads", type=int, default=0)
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--tf32", action="store_true")
-    parser.add_argument("--bf16", action="store_true")
-    parser.add_argument("--compile", action="store_true")
-    options = parser.parse_args()
-    if options.threads:
-        torch.set_num_threads(options.threads)
-    for line in sys.stdin:
-        try:
-            reply = job(json.loads(line), options)
-        except RuntimeError as error:  # too little memory, or what does not compile; the next job may do
-            reply = {"error": str(error).split("\n")[0]}
-        print(json.dumps(reply), flush=True)
+    options = parser("--tf32", "--bf16", "--compile")
+    options.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    serve(job, options.parse_args())
 
 
 if __name__ == "__main__":

@@ -18,10 +18,7 @@ use lab::{
 };
 use matmul::{Unit as Multiplier, parallel};
 use performance::{engine::program::Numbers, ladder::reading};
-use std::{
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::time::Instant;
 lab::keys! {
     /// The bytes of a part of a step.
     BYTES: counted "mixed_precision.bf16.roofline.bytes", Bytes, ["network", "number", "part"];
@@ -210,11 +207,11 @@ fn ours(numbers: Numbers, train: &Examples) -> Result<Turn<'_>> {
 /// PyTorch's, with the options `more`.
 fn pytorch(more: &[&str], source: &Source, images: usize) -> Result<Turn<'static>, String> {
     let threads = parallel::available().to_string();
-    let sizes = WIDE.map(|size| size.to_string()).join("-");
-    let program = program();
+    let sizes = WIDE.map(|size| size.to_string()).join(",");
+    let program = peers::folder().join("pytorch.py");
     let (step, all) = (BATCH.to_string(), images.to_string());
     let told = |images| {
-        let told = ["--threads", &threads, "--pictures", images, "--sizes", &sizes];
+        let told = ["--threads", &threads, "--sizes", &sizes, "--dropout", "0", "--limit", images];
         [&told, more].concat()
     };
     // One step alone shows how long all take.
@@ -227,11 +224,6 @@ fn pytorch(more: &[&str], source: &Source, images: usize) -> Result<Turn<'static
         let answer = peer.run(Job { batch: BATCH, epochs: 3, seed: turns as u64 })?;
         Ok(Samples(answer.seconds.get(1..).unwrap_or_default().to_vec()).median())
     }))
-}
-
-/// PyTorch's side of the race.
-pub fn program() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pytorch_bf16.py")
 }
 
 /// Seven turns of each, after one that runs on memory that the system has yet to map.
