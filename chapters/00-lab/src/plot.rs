@@ -51,6 +51,11 @@ impl Series {
         Self { name: name.to_owned(), points: line, band, joined: true }
     }
 
+    /// Points that no line joins.
+    pub fn dots(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self { name: name.into(), points, band: Vec::new(), joined: false }
+    }
+
     /// Its points in words: all of a few; of many the ends, the lowest and the highest.
     fn in_words(&self) -> String {
         let points = &self.points;

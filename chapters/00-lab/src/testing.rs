@@ -54,6 +54,16 @@ pub fn has_rungs<'r>(page: &str, rungs: impl IntoIterator<Item = (&'r str, &'r s
     }
 }
 
+/// Holds a failure to its words.
+///
+/// # Panics
+/// If it is none, or says something else.
+#[track_caller]
+pub fn refused<T, const N: usize>(result: Result<T, impl Display>, words: [&str; N]) {
+    let said = result.err().expect("it is refused").to_string();
+    assert!(words.iter().all(|words| said.contains(words)), "{said}");
+}
+
 /// Writes a file below a folder, and makes the folders that it needs.
 ///
 /// # Panics
