@@ -24,7 +24,7 @@ pub mod trace;
 
 pub use device::{
     About, Api, Arg, Buffer, Devices, Element, Fetching, Gpu, Kernel, Kind, Launch, Mark, Missing,
-    read_all, write_all,
+    read_all, upload, write_all,
 };
 pub use find::{devices, open, open_all};
 

@@ -8,7 +8,7 @@
 
 use crate::{
     Error, Result,
-    gpu::{About, Arg, Buffer, Gpu, Kernel, Launch, kernel, read_all, write_all},
+    gpu::{About, Arg, Buffer, Gpu, Kernel, Launch, kernel, read_all, upload},
 };
 use matmul::Shape;
 
@@ -280,12 +280,8 @@ impl Operands {
     /// If a length is not the shape's, or the device has no room.
     pub fn new(gpu: &dyn Gpu, a: &[f32], b: &[f32], shape: Shape) -> Result<Self> {
         check_lengths(a, b, shape)?;
-        // A buffer of no bytes is none: an empty matrix gets a byte that is never read.
-        let alloc = |elements: usize| gpu.alloc((elements * size_of::<f32>()).max(16));
-        let (on_a, on_b) = (alloc(a.len())?, alloc(b.len())?);
-        write_all(gpu, &on_a, a)?;
-        write_all(gpu, &on_b, b)?;
-        Ok(Self { a: on_a, b: on_b, c: alloc(shape.m * shape.n)?, shape })
+        let c = gpu.alloc(4 * shape.m * shape.n)?;
+        Ok(Self { a: upload(gpu, a)?, b: upload(gpu, b)?, c, shape })
     }
 
     /// A, B and C for a kernel.

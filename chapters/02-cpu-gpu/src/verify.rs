@@ -12,7 +12,7 @@
 
 use crate::{
     Result,
-    gpu::{Arg, Buffer, Gpu, read_all, write_all},
+    gpu::{Arg, Buffer, Gpu, read_all, upload},
 };
 use lab::random::numbers;
 use matmul::Shape;
@@ -388,11 +388,9 @@ impl Fenced {
     /// On the device, full of `data`.
     fn new(gpu: &dyn Gpu, name: char, data: impl ExactSizeIterator<Item = u32>) -> Result<Self> {
         let len = data.len();
-        let buffer = gpu.alloc(size_of::<u32>() * (len + 2 * STRIP_LEN))?;
         let strip = || std::iter::repeat_n(STRIP, STRIP_LEN);
         let all: Vec<u32> = strip().chain(data).chain(strip()).collect();
-        write_all(gpu, &buffer, &all)?;
-        Ok(Self { buffer, len, name })
+        Ok(Self { buffer: upload(gpu, &all)?, len, name })
     }
 
     /// The matrix, as a kernel sees it.

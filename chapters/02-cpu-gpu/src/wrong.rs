@@ -7,7 +7,7 @@
 
 use crate::{
     Result,
-    gpu::{Arg, Gpu, Launch, kernel, read_all, write_all},
+    gpu::{Arg, Gpu, Launch, kernel, read_all, upload},
     simt::{self, Global, Machine, Thread},
     verify::{Problem, Verdict, passes_as_in_the_wild, verify},
 };
@@ -145,10 +145,8 @@ fn on_device(mistake: Mistake, gpu: &dyn Gpu, problem: &Problem) -> Result<Verdi
 fn carelessly(mistake: Mistake, gpu: &dyn Gpu) -> Result<Option<String>> {
     let problem = Problem::symmetric(ROUND, 3);
     let size = ROUND * ROUND;
-    let [a, b, c] = [gpu.alloc(4 * size)?, gpu.alloc(4 * size)?, gpu.alloc(4 * size)?];
-    write_all(gpu, &a, &problem.a)?;
-    write_all(gpu, &b, &problem.b)?;
-    write_all(gpu, &c, &vec![0.0_f32; size])?;
+    let [a, b] = [upload(gpu, &problem.a)?, upload(gpu, &problem.b)?];
+    let c = upload(gpu, &vec![0.0_f32; size])?;
     run(mistake, gpu, [Arg::Buffer(&a), Arg::Buffer(&b), Arg::Buffer(&c)], problem.shape)?;
     let got: Vec<f32> = read_all(gpu, &c, size)?;
     let passes = passes_as_in_the_wild(&problem.exact(), &got);

@@ -1,6 +1,6 @@
 //! How fast a device copies its own memory: the limit of every kernel that does little with each number.
 
-use super::{Arg, Buffer, Gpu, Kernel, Launch, kernel, write_all};
+use super::{Arg, Buffer, Gpu, Kernel, Launch, kernel, upload};
 use crate::{Error, Result};
 use lab::Samples;
 
@@ -32,8 +32,7 @@ impl Copying {
             )));
         }
         let kernel = gpu.compile(SOURCE, &[], "copy")?;
-        let (x, y) = (gpu.alloc(4 * count)?, gpu.alloc(4 * count)?);
-        write_all(gpu, &x, &vec![1.0_f32; count])?;
+        let (x, y) = (upload(gpu, &vec![1.0_f32; count])?, gpu.alloc(4 * count)?);
         Ok(Self { kernel, x, y, count })
     }
 

@@ -292,6 +292,16 @@ pub fn write_all<T: Element>(gpu: &dyn Gpu, to: &Buffer, values: &[T]) -> Result
     gpu.write(to, &T::bytes(values))
 }
 
+/// A buffer of these numbers.
+///
+/// # Errors
+/// If the device has no room, or fails.
+pub fn upload<T: Element>(gpu: &dyn Gpu, values: &[T]) -> Result<Buffer> {
+    let buffer = gpu.alloc(size_of_val(values))?;
+    write_all(gpu, &buffer, values)?;
+    Ok(buffer)
+}
+
 /// Copies the first `count` values of a buffer back.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    gpu::{Arg, Buffer, Gpu, Kernel, Launch, kernel, read_all, write_all},
+    gpu::{Arg, Buffer, Gpu, Kernel, Launch, kernel, read_all, upload, write_all},
 };
 use matmul::Threads;
 use std::time::Instant;
@@ -95,16 +95,13 @@ impl<'g> OnDevice<'g> {
         }
         let (steps, block) = (rows.min(cols), block.max(1));
         let width = block.min(steps);
-        // A buffer of no bytes is none: an empty matrix gets a byte that is never read.
-        let room = |count: usize| self.gpu.alloc((4 * count).max(16));
         let matrix = Resident {
-            a: room(a.len())?,
-            panel: room(rows * width)?,
-            swaps: room(width)?,
+            a: upload(self.gpu, a)?,
+            panel: self.gpu.alloc(4 * rows * width)?,
+            swaps: self.gpu.alloc(4 * width)?,
             rows,
             cols,
         };
-        write_all(self.gpu, &matrix.a, a)?;
         self.gpu.finish()?;
         let start = Instant::now();
         let mut swaps = Vec::with_capacity(steps);

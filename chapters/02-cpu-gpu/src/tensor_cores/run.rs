@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    gpu::{Arg, Buffer, Gpu, Kernel, Launch, cuda::Cuda, read_all, write_all},
+    gpu::{Arg, Buffer, Gpu, Kernel, Launch, cuda::Cuda, read_all, upload},
     ladder::{check_lengths, fastest},
     verify::{self, Problem, Verdict},
 };
@@ -54,21 +54,11 @@ impl CudaInputs {
         check_lengths(a, b, shape)?;
         let (buffers, padded) = if rung.bf16() {
             let (a, b) = (Padded::new(a, m, k), Padded::new(b, k, n));
-            let buffer = |matrix: &Padded| {
-                let buffer = gpu.alloc(2 * matrix.bits.len())?;
-                write_all(gpu, &buffer, &matrix.bits)?;
-                Ok::<_, Error>(buffer)
-            };
             let maps = [TensorMap::of_a(&a), TensorMap::of_b(&b)];
             let strides = [a.stride as u32, b.stride as u32];
-            (vec![buffer(&a)?, buffer(&b)?], Some((strides, maps)))
+            (vec![upload(gpu, &a.bits)?, upload(gpu, &b.bits)?], Some((strides, maps)))
         } else {
-            let buffer = |matrix: &[f32]| {
-                let buffer = gpu.alloc((4 * matrix.len()).max(16))?;
-                write_all(gpu, &buffer, matrix)?;
-                Ok::<_, Error>(buffer)
-            };
-            (vec![buffer(a)?, buffer(b)?], None)
+            (vec![upload(gpu, a)?, upload(gpu, b)?], None)
         };
         let (a, b) = (gpu.address(&buffers[0])?, gpu.address(&buffers[1])?);
         let form = match padded {
@@ -107,8 +97,7 @@ impl CudaRung {
             let at_once = gpu.clusters_at_once(&kernel, some.launch(), some.cluster)?;
             plan = Some(some.with_at_most(at_once));
         }
-        let ran = gpu.alloc(4)?;
-        write_all(gpu, &ran, &[NOT_RUN])?;
+        let ran = upload(gpu, &[NOT_RUN])?;
         Ok(CudaKernel { rung: self, kernel, plan, shape, ran })
     }
 }
@@ -199,7 +188,7 @@ pub fn product(gpu: &Cuda, rung: CudaRung, a: &[f32], b: &[f32], shape: Shape) -
     let inputs = CudaInputs::new(gpu, rung, a, b, shape)?;
     let compiled = rung.compile(gpu, shape)?;
     let elements = shape.m * shape.n;
-    let c = gpu.alloc((4 * elements).max(16))?;
+    let c = gpu.alloc(4 * elements)?;
     compiled.launch(gpu, &inputs, Arg::Buffer(&c))?;
     compiled.finish(gpu)?;
     read_all(gpu, &c, elements)
@@ -232,7 +221,7 @@ pub fn check(gpu: &Cuda, rung: CudaRung, problem: &Problem) -> Result<Verdict> {
 /// # Errors
 /// If none runs.
 pub fn tune(gpu: &Cuda, inputs: &CudaInputs, shape: Shape) -> Result<Vec<(CudaTiles, f64)>> {
-    let c = gpu.alloc((4 * shape.m * shape.n).max(16))?;
+    let c = gpu.alloc(4 * shape.m * shape.n)?;
     let time = |tiles| {
         let compiled = CudaRung::AsyncCopy(tiles).compile(gpu, shape)?;
         let launch = || compiled.launch(gpu, inputs, Arg::Buffer(&c));

@@ -9,6 +9,7 @@ use cpu_gpu::{
         device::{self, OnDevice},
     },
 };
+use lab::testing::refused;
 
 #[test]
 fn the_device_decomposes_every_shape_with_the_same_pivots() {
@@ -33,14 +34,11 @@ fn the_device_refuses_what_the_cpu_refuses() {
     let n = 50;
     let mut a = check::random(n, n, 2);
     (0..n).for_each(|i| a[i * n + 21] = 0.0);
-    let error = device::factor(&*gpu, &a, n, n).unwrap_err().to_string();
-    assert!(error.contains("singular") && error.contains("21"), "{error}");
+    refused(device::factor(&*gpu, &a, n, n), ["singular", "21"]);
     let mut a = check::random(n, 2 * n, 3);
     a[3 * 2 * n + 70] = f32::NAN;
-    let error = device::factor(&*gpu, &a, n, 2 * n).unwrap_err().to_string();
-    assert!(error.contains("column 70") && error.contains("NaN"), "{error}");
-    let error = device::factor(&*gpu, &a, n, n).unwrap_err().to_string();
-    assert!(error.contains("2500 values"), "{error}");
+    refused(device::factor(&*gpu, &a, n, 2 * n), ["column 70", "NaN"]);
+    refused(device::factor(&*gpu, &a, n, n), ["2500 values"]);
 }
 
 #[test]

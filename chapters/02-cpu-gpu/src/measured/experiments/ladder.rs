@@ -4,7 +4,7 @@ use super::devices::{DEVICES, open, skip_device};
 use crate::{
     Error, Result,
     devices::{Precision, peak_of},
-    gpu::{Arg, Buffer, Gpu, Kind, copying, cublas::Cublas, cuda::Cuda, nvrtc, write_all},
+    gpu::{Arg, Buffer, Gpu, Kind, copying, cublas::Cublas, cuda::Cuda, nvrtc, upload},
     in_rust::{InRust, Turns},
     ladder::{self, Compiled, LADDER, Operands},
     tensor_cores::{self, CudaInputs, CudaKernel, CudaRung},
@@ -278,12 +278,12 @@ impl Size<'_> {
             let ready = self.prepare_own(r, cuda, rung, problem);
             rungs.extend(self.or_skip(r, rung.name(), ready));
         }
-        let alloc = |bytes| self.gpu.alloc(bytes * self.n * self.n);
-        let (c, halves) = (alloc(4)?, [alloc(2)?, alloc(2)?]);
-        for (half, x) in halves.iter().zip([&bf16.a, &bf16.b]) {
+        let upload = |x: &[f32]| {
             let bits: Vec<u16> = x.iter().map(|x| (x.to_bits() >> 16) as u16).collect();
-            write_all(self.gpu, half, &bits)?;
-        }
+            upload(self.gpu, &bits)
+        };
+        let (c, halves) =
+            (self.gpu.alloc(4 * self.n * self.n)?, [upload(&bf16.a)?, upload(&bf16.b)?]);
         Ok(Some(OnCuda { rungs, c, halves }))
     }
 

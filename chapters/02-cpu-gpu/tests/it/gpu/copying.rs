@@ -1,5 +1,5 @@
 use cpu_gpu::gpu::copying::{Copying, OF_BLOCK, bandwidth};
-use cpu_gpu::gpu::{read_all, testing, write_all};
+use cpu_gpu::gpu::{read_all, testing, upload};
 use lab::random::numbers;
 
 #[test]
@@ -7,10 +7,9 @@ fn every_number_is_copied_and_none_behind_the_last() {
     let Some(gpu) = testing::opencl() else { return };
     for count in [4, 1024, 4092, OF_BLOCK, OF_BLOCK + 4, 3 * OF_BLOCK - 8] {
         let mut copying = Copying::new(&*gpu, count).unwrap();
-        copying.y = gpu.alloc(4 * count + 16).unwrap();
         let values = numbers(count, 1);
-        write_all(&*gpu, &copying.x, &values).unwrap();
-        write_all(&*gpu, &copying.y, &vec![-7.0_f32; count + 4]).unwrap();
+        copying.x = upload(&*gpu, &values).unwrap();
+        copying.y = upload(&*gpu, &vec![-7.0_f32; count + 4]).unwrap();
         copying.launch(&*gpu).unwrap();
         let got: Vec<f32> = read_all(&*gpu, &copying.y, count + 4).unwrap();
         assert!(got[..count] == values, "{count}");

@@ -1,6 +1,6 @@
 use cpu_gpu::gpu::device::{Arg, Gpu, Launch};
 use cpu_gpu::gpu::trace::{Traced, What};
-use cpu_gpu::gpu::{read_all, testing, write_all};
+use cpu_gpu::gpu::{read_all, testing, upload, write_all};
 use cpu_gpu::{Error, truck::MAP};
 
 #[test]
@@ -10,13 +10,13 @@ fn every_call_has_its_times_in_the_order_of_the_work() {
     let options = [("STEPS", "2000".to_owned())];
     let map = traced.compile(MAP, &options, "map").unwrap();
     let count = 1 << 14;
-    let (x, y) = (traced.alloc(4 * count).unwrap(), traced.alloc(4 * count).unwrap());
+    let x = upload(&traced, &vec![1.0_f32; count]).unwrap(); // not recorded
+    let y = traced.alloc(4 * count).unwrap();
     let launch = |from, to| {
         let how = Launch::new([count / 256, 1], [256, 1]);
         let args = [Arg::Buffer(from), Arg::Buffer(to), Arg::U32(count as u32)];
         traced.launch(&map, how, &args)
     };
-    write_all(&traced, &x, &vec![1.0_f32; count]).unwrap(); // not recorded
     let spans = traced.record(&mut || {
         launch(&x, &y)?;
         traced.copy(&y, &x, 4 * count)?;
