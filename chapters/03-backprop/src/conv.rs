@@ -2,7 +2,7 @@
 //! together are a matrix. And pooling, which has no product.
 
 use crate::{Result, count::windows, error::count, real::Real};
-use matmul::MatRef;
+use matmul::{MatRef, parallel::available, team::share};
 use std::ops::Range;
 
 /// The sides of what a convolution reads and writes, for one image.
@@ -64,23 +64,11 @@ fn by_channel<T: Real>(
     work: impl Fn(&mut [T], &mut [T]) + Sync,
 ) {
     let (wide, narrow) = (columns.len() / channels, image.len() / channels);
-    let share = channels.div_ceil(matmul::parallel::available());
-    std::thread::scope(|scope| {
-        let pairs = columns.chunks_mut(wide * share).zip(image.chunks_mut(narrow * share));
-        let mut pairs = pairs.map(|(columns, image)| {
-            let work = &work;
-            move || {
-                for (c, p) in columns.chunks_mut(wide).zip(image.chunks_mut(narrow)) {
-                    work(c, p);
-                }
-            }
-        });
-        let first = pairs.next();
-        for other in pairs {
-            scope.spawn(other);
-        }
-        if let Some(mut first) = first {
-            first();
+    let each = channels.div_ceil(available());
+    let pairs = columns.chunks_mut(wide * each).zip(image.chunks_mut(narrow * each));
+    share(pairs, |(columns, image)| {
+        for (c, p) in columns.chunks_mut(wide).zip(image.chunks_mut(narrow)) {
+            work(c, p);
         }
     });
 }

@@ -100,6 +100,9 @@ pub fn rows(what: &'static str, len: usize, width: usize) -> Result<usize> {
 }
 
 /// Fails unless the two numbers are the same.
-pub(crate) fn count(what: &'static str, found: usize, wanted: usize) -> Result<()> {
+///
+/// # Errors
+/// [`Error::Count`] if it is another number.
+pub fn count(what: &'static str, found: usize, wanted: usize) -> Result<()> {
     if found == wanted { Ok(()) } else { Err(Error::Count { what, found, wanted }) }
 }

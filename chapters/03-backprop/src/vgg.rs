@@ -14,7 +14,8 @@ use crate::{
     real::Real,
     softmax::loss_and_gradient,
 };
-use std::{thread, time::Instant};
+use matmul::team::share;
+use std::time::Instant;
 
 /// A layer with its parameters.
 #[derive(Clone, Debug)]
@@ -256,12 +257,8 @@ impl<T: Real> Network<T> {
 /// value, on all cores.
 fn in_pieces<T: Send>(values: &mut [T], group: usize, work: impl Fn(usize, &mut [T]) + Sync) {
     let groups = (values.len() / group).div_ceil(matmul::parallel::available()).max(1);
-    thread::scope(|scope| {
-        for (piece, values) in values.chunks_mut(groups * group).enumerate() {
-            let work = &work;
-            scope.spawn(move || work(piece * groups * group, values));
-        }
-    });
+    let pieces = values.chunks_mut(groups * group).enumerate();
+    share(pieces, |(piece, values)| work(*piece * groups * group, values));
 }
 
 /// y = x·W + b for one row; `y` contains b. One row is no product of matrices: each weight is used once, and

@@ -11,6 +11,7 @@ use backprop::{
     train::step,
 };
 use dfdx::{
+    data::OneHotEncode as _,
     losses::cross_entropy_with_logits_loss,
     optim::{AdamConfig, Momentum, Optimizer as _, SgdConfig},
     prelude::*,
@@ -76,12 +77,9 @@ fn batch(random: &mut SplitMix64, size: usize) -> (Vec<f32>, Vec<u8>) {
 
 /// dfdx's loss and its gradients.
 fn their_step(theirs: &Theirs, dev: &Cpu, x: &[f32], labels: &[u8]) -> (f32, Gradients<f32, Cpu>) {
-    let mut hot = vec![0.0; labels.len() * 10];
-    for (row, label) in hot.chunks_exact_mut(10).zip(labels) {
-        row[usize::from(*label)] = 1.0;
-    }
     let x = dev.tensor_from_vec(x.to_vec(), (labels.len(), Const::<20>));
-    let hot = dev.tensor_from_vec(hot, (labels.len(), Const::<10>));
+    let labels: Vec<usize> = labels.iter().map(|label| usize::from(*label)).collect();
+    let hot = dev.one_hot_encode(Const::<10>, labels);
     let scores = theirs.forward(x.traced(theirs.alloc_grads()));
     let loss = cross_entropy_with_logits_loss(scores, hot);
     (loss.array(), loss.backward())

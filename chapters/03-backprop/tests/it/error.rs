@@ -1,4 +1,4 @@
-use backprop::error::{Error, rows};
+use backprop::error::{Error, count, rows};
 
 #[test]
 fn rows_are_whole_and_there_is_one() {
@@ -6,6 +6,7 @@ fn rows_are_whole_and_there_is_one() {
     assert!(matches!(rows("x", 0, 4), Err(Error::EmptyBatch)));
     assert_eq!(rows("x", 13, 4).unwrap_err().to_string(), "x: 13 values are not rows of 4");
     assert!(rows("x", 3, 0).is_err());
+    assert!(count("x", 1, 2).is_err() && count("x", 2, 2).is_ok());
 }
 
 #[test]
