@@ -3,20 +3,32 @@
 
 use crate::{
     Error, Result,
-    config::{Model, Precision, Settings},
+    config::{Precision, Settings},
     learning::{
         engine::Engine,
         memory,
         step::{Full, Learner},
     },
-    models::{
-        cnn::Cnn, conv::Convolve, linear::Linear, mlp::Mlp, model::Network, norm::BatchNorm,
-        resnet::Resnet, rnn::Rnn, transformer::Transformer,
-    },
+    models::{conv::Convolve, model::Network, norm::BatchNorm},
 };
 use dfdx::prelude::Cpu;
 #[cfg(feature = "cuda")]
 use dfdx::prelude::Cuda;
+
+/// The function of a model's name: `of` for the type of the model on `$D`, and for `$T` behind it.
+#[macro_export]
+macro_rules! by_model {
+    ($model:expr, $D:ty, $of:ident $(, $T:ty)?) => {
+        match $model {
+            $crate::Model::Linear => $of::<$crate::linear::Linear<$D> $(, $T)?>,
+            $crate::Model::Mlp => $of::<$crate::mlp::Mlp<$D> $(, $T)?>,
+            $crate::Model::Cnn => $of::<$crate::cnn::Cnn<f32, $D> $(, $T)?>,
+            $crate::Model::Resnet => $of::<$crate::resnet::Resnet<f32, $D> $(, $T)?>,
+            $crate::Model::Rnn => $of::<$crate::rnn::Rnn<f32, $D> $(, $T)?>,
+            $crate::Model::Transformer => $of::<$crate::transformer::Transformer<f32, $D> $(, $T)?>,
+        }
+    };
+}
 
 /// A device with the operations of every model.
 pub trait AllModels: Engine {
@@ -140,14 +152,8 @@ fn of_name<D: Engine + Convolve + BatchNorm>(
     dev: &D,
     settings: &Settings,
 ) -> Result<Box<dyn Learner<Device = D>>> {
-    match settings.model {
-        Model::Linear => boxed::<Linear<D>, D>(dev, settings),
-        Model::Mlp => boxed::<Mlp<D>, D>(dev, settings),
-        Model::Cnn => boxed::<Cnn<f32, D>, D>(dev, settings),
-        Model::Resnet => boxed::<Resnet<f32, D>, D>(dev, settings),
-        Model::Rnn => boxed::<Rnn<f32, D>, D>(dev, settings),
-        Model::Transformer => boxed::<Transformer<f32, D>, D>(dev, settings),
-    }
+    let boxed = crate::by_model!(settings.model, D, boxed, D);
+    boxed(dev, settings)
 }
 
 fn boxed<M: Network<D> + 'static, D: Engine>(

@@ -76,6 +76,28 @@ pub trait Stepper {
     fn restore(&mut self, dev: &Self::Device, saved: &Checkpoint) -> Result<()>;
 }
 
+/// What of a [`Stepper`] is the same as that of another in its field `inner`.
+#[macro_export]
+macro_rules! left_to {
+    ($inner:ident) => {
+        fn scores(&self, images: $crate::model::Images<Self::Device>) -> $crate::Result<Vec<f32>> {
+            self.$inner.scores(images)
+        }
+
+        fn parameters(&self) -> $crate::Result<Vec<f32>> {
+            self.$inner.parameters()
+        }
+
+        fn learned(&self) -> usize {
+            self.$inner.learned()
+        }
+
+        fn state(&self) -> $crate::Result<$crate::optimizer::State> {
+            self.$inner.state()
+        }
+    };
+}
+
 /// The images of a step, among all others.
 pub struct Batch<'a, D: Engine> {
     /// All images.

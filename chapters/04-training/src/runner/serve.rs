@@ -9,15 +9,7 @@ use crate::{
     Error, Result,
     config::Model,
     learning::loss::softmax,
-    models::{
-        cnn::Cnn,
-        linear::Linear,
-        mlp::Mlp,
-        model::{self, CLASSES, Images, Logits, Named, Network, PIXELS},
-        resnet::Resnet,
-        rnn::Rnn,
-        transformer::Transformer,
-    },
+    models::model::{self, CLASSES, Images, Logits, Named, Network, PIXELS},
     runner::form::Form,
 };
 use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
@@ -82,6 +74,10 @@ impl<M: Network<Cpu>> Reads for M {
     }
 }
 
+fn build<M: Network<Cpu> + 'static>(dev: &Cpu) -> Result<Box<dyn Reads>> {
+    Ok(Box::new(model::build::<M, Cpu>(dev)?))
+}
+
 /// The key of the model's name in the file's metadata.
 const MODEL: &str = "model";
 /// The key of the check sum there. Files of other programs have none.
@@ -101,14 +97,8 @@ impl Classifier {
     /// [`Error::Device`] if there is no memory for it.
     pub fn random(kind: Model, seed: u64) -> Result<Self> {
         let dev = Cpu::seed_from_u64(seed);
-        let model: Box<dyn Reads> = match kind {
-            Model::Linear => Box::new(model::build::<Linear<Cpu>, _>(&dev)?),
-            Model::Mlp => Box::new(model::build::<Mlp<Cpu>, _>(&dev)?),
-            Model::Cnn => Box::new(model::build::<Cnn<f32, Cpu>, _>(&dev)?),
-            Model::Resnet => Box::new(model::build::<Resnet<f32, Cpu>, _>(&dev)?),
-            Model::Rnn => Box::new(model::build::<Rnn<f32, Cpu>, _>(&dev)?),
-            Model::Transformer => Box::new(model::build::<Transformer<f32, Cpu>, _>(&dev)?),
-        };
+        let build = crate::by_model!(kind, Cpu, build);
+        let model = build(&dev)?;
         Ok(Self { dev, kind, model, tested: None, form: Form::default() })
     }
 

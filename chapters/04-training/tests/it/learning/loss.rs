@@ -1,5 +1,6 @@
+use dfdx::data::OneHotEncode;
 use dfdx::losses::cross_entropy_with_logits_loss;
-use dfdx::prelude::{AsArray, Const, Cpu, SampleTensor, Tensor, TensorFromVec, Trace};
+use dfdx::prelude::{AsArray, Const, Cpu, SampleTensor, Tensor, Trace};
 use training::learning::loss::{Tally, softmax};
 
 fn close(a: f64, b: f64, tolerance: f64) {
@@ -20,11 +21,7 @@ fn equals_dfdx() {
     let dev = Cpu::seed_from_u64(5);
     let scores: Tensor<(usize, Const<10>), f32, _> = dev.sample_normal_like(&(7, Const)) * 4.0;
     let labels = [3, 1, 4, 1, 5, 9, 2];
-    let mut hot = vec![0.0; 70];
-    for (row, label) in labels.iter().enumerate() {
-        hot[row * 10 + usize::from(*label)] = 1.0;
-    }
-    let hot = dev.tensor_from_vec(hot, (7, Const::<10>));
+    let hot = dev.one_hot_encode(Const, labels.map(usize::from).to_vec());
     let theirs = cross_entropy_with_logits_loss(scores.leaky_trace(), hot).array();
     let ours = Tally::default().add(&scores.as_vec(), &labels);
     close(ours, f64::from(theirs), 1e-5);
