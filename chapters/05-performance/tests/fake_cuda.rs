@@ -5,7 +5,7 @@
 //! skipped.
 #![cfg(target_os = "linux")]
 
-use cpu_gpu::gpu::{self, Arg, Gpu, Kernel, Launch, read_all, write_all};
+use cpu_gpu::gpu::{self, Arg, Gpu, Kernel, Launch, read_all, upload, write_all};
 use engine::{
     backend::Backend as _,
     program::What,
@@ -57,9 +57,8 @@ fn inner_graph() {
     let gpu = gpu::open("cuda").unwrap();
     let cuda = gpu.as_cuda().unwrap();
     let kernel = map(&*gpu);
-    let [x, y] = [(); 2].map(|()| gpu.alloc(8).unwrap());
-    write_all(&*gpu, &x, &[4.0_f32, 8.0]).unwrap();
-    write_all(&*gpu, &y, &[-1.0_f32; 2]).unwrap();
+    let x = upload(&*gpu, &[4.0_f32, 8.0]).unwrap();
+    let y = upload(&*gpu, &[-1.0_f32; 2]).unwrap();
     let twice = || {
         launch(&*gpu, &kernel, Arg::Buffer(&x), Arg::Buffer(&y), 2)?;
         launch(&*gpu, &kernel, Arg::Buffer(&y), Arg::Buffer(&x), 2)

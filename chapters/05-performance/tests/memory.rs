@@ -115,10 +115,8 @@ fn the_plan_and_the_meter_agree() {
                 learner.step_on(0.001, &batch).unwrap();
             }
             // Between two steps a run predicts.
-            for part in (0..TEST_BATCH).collect::<Vec<_>>().chunks(TEST_BATCH) {
-                let index: Vec<usize> = part.iter().map(|at| at % images).collect();
-                learner.scores(data.images(&index).unwrap()).unwrap();
-            }
+            let index: Vec<usize> = (0..TEST_BATCH).map(|at| at % images).collect();
+            learner.scores(data.images(&index).unwrap()).unwrap();
             let (buffers, wanted) = (scope.buffers(), needs(&settings, images).total());
             assert_eq!(buffers, wanted, "{settings:?}");
             let beside = scope.peak() - buffers;

@@ -12,7 +12,7 @@ use cpu_gpu::{
         cuda::{Cuda, sentence},
         read_all,
         trace::Label,
-        write_all,
+        upload, write_all,
     },
 };
 use cudarc::driver::result::mem_get_info;
@@ -183,8 +183,7 @@ impl<'g> Gpu<'g> {
     /// A buffer of at least so many words with what another one holds, and zeros behind it.
     fn larger(&self, old: Option<&Buffer>, words: usize) -> Result<Buffer> {
         length(words)?;
-        let new = self.device.alloc(4 * words.max(1))?;
-        write_all(self.device, &new, &vec![0_u32; words])?;
+        let new = upload(self.device, &vec![0_u32; words])?;
         if let Some(old) = old {
             self.device.copy(old, &new, old.bytes.min(new.bytes))?;
         }
@@ -212,9 +211,7 @@ impl<'g> Gpu<'g> {
                 self.replaced += 1;
             }
         }
-        let words = self.device.alloc(4 * table.len().max(1))?;
-        write_all(self.device, &words, &table)?;
-        let table = Some(words);
+        let table = Some(upload(self.device, &table)?);
         let own = |tensor: &Tensor| Ok((*tensor, self.device.alloc(4 * tensor.words())?));
         let outputs = outputs.iter().map(own).collect::<Result<_>>()?;
         let (arena, graphs) = (plan.arena, RefCell::default());

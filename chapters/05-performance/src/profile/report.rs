@@ -16,15 +16,9 @@ use std::time::Instant;
 use training::{
     Model, Settings,
     any::AllModels,
-    cnn::Cnn,
     engine::Resident,
-    linear::Linear,
-    mlp::Mlp,
     model::{self, Network},
     order::order,
-    resnet::Resnet,
-    rnn::Rnn,
-    transformer::Transformer,
 };
 
 /// One kind of operation in one phase of a step.
@@ -118,15 +112,8 @@ pub fn limits() -> [lab::record::Limit; 2] {
 /// [`Error::Config`] for a batch or a number of steps that is 0, or larger than the data set; [`Error::Device`].
 pub fn profile(model: Model, data: &DataSet, batch: usize, steps: usize) -> Result<Profile> {
     check(data.train.len(), batch, steps)?;
-    let profile = match model {
-        Model::Linear => run::<Linear<Cpu>>,
-        Model::Mlp => run::<Mlp<Cpu>>,
-        Model::Cnn => run::<Cnn<f32, Cpu>>,
-        Model::Resnet => run::<Resnet<f32, Cpu>>,
-        Model::Rnn => run::<Rnn<f32, Cpu>>,
-        Model::Transformer => run::<Transformer<f32, Cpu>>,
-    };
-    profile(model, data, batch, steps)
+    let run = training::by_model!(model, Cpu, run);
+    run(model, data, batch, steps)
 }
 
 /// What is profiled, in a caption.

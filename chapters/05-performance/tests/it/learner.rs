@@ -233,14 +233,8 @@ fn names(model: Model) -> Vec<String> {
         let named = model::tensors(&model::build::<M, Cpu>(&Cpu::default()).unwrap()).unwrap();
         named.into_iter().map(|(name, _)| name).collect()
     }
-    match model {
-        Model::Linear => of::<training::linear::Linear<Cpu>>(),
-        Model::Mlp => of::<training::mlp::Mlp<Cpu>>(),
-        Model::Cnn => of::<training::cnn::Cnn<f32, Cpu>>(),
-        Model::Resnet => of::<training::resnet::Resnet<f32, Cpu>>(),
-        Model::Rnn => of::<training::rnn::Rnn<f32, Cpu>>(),
-        Model::Transformer => of::<training::transformer::Transformer<f32, Cpu>>(),
-    }
+    let of = training::by_model!(model, Cpu, of);
+    of()
 }
 
 #[test]

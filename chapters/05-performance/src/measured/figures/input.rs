@@ -86,16 +86,13 @@ fn draw_input(records: &Records) -> Result<Drawing> {
         name: name.to_owned(),
         points: grid.iter().map(|x| (*x, of(*x))).collect(),
     };
-    let dots = |name: &str, points: Vec<(f64, f64)>| Series {
-        name: name.to_owned(),
-        points,
-        band: vec![],
-        joined: false,
-    };
     let plot = LinePlot {
         x: Axis::new("time to make a batch ÷ time to train on it", Scale::Log),
         y: Axis::new("time of a step ÷ time to train", Scale::Log),
-        series: vec![dots("one after the other", alone), dots("prefetched", prefetched)],
+        series: vec![
+            Series::dots("one after the other", alone),
+            Series::dots("prefetched", prefetched),
+        ],
         limits: vec![
             line("sum: 1 + x", |x| 1.0 + x),
             line("larger one: max(1, x)", |x| x.max(1.0)),

@@ -31,10 +31,6 @@ fn mebibytes(records: &Records, quantity: Quantity, over: &str) -> Result<Vec<(f
     Ok(points.map(|(x, bytes)| (x, bytes.median / f64::from(1 << 20))).collect())
 }
 
-fn dots(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
-    Series { name: name.into(), points, band: vec![], joined: false }
-}
-
 /// The largest distance of a measurement from its prediction, as a fraction of it.
 fn farthest(measured: &[(f64, f64)], predicted: &[(f64, f64)]) -> f64 {
     let off = measured.iter().zip(predicted).map(|((_, m), (_, p))| (m / p - 1.0).abs());
@@ -53,7 +49,7 @@ fn draw_memory(records: &Records) -> Result<Drawing> {
         let (found, predicted) = (of(MEMORY)?, of(PREDICTED)?);
         off = off.max(farthest(&found, &predicted));
         batches.extend(ticks(&found));
-        series.push(dots(format!("{name}, measured"), found));
+        series.push(Series::dots(format!("{name}, measured"), found));
         limits.push(LimitLine { name: format!("{name}, predicted"), points: predicted });
     }
     batches.sort_by(f64::total_cmp);
@@ -80,7 +76,7 @@ fn draw_accumulate(records: &Records) -> Result<Drawing> {
     let plot = LinePlot {
         x: Axis::new("piece (images)", Scale::Log).ticks(ticks(&found)),
         y: Axis::new("peak memory of a step (MiB)", Scale::Log),
-        series: vec![dots("measured", found)],
+        series: vec![Series::dots("measured", found)],
         limits: vec![LimitLine { name: "predicted".into(), points: predicted }],
     };
     Ok(plot.drawing(format!(
@@ -105,7 +101,7 @@ fn draw_recompute(records: &Records) -> Result<Drawing> {
     let plot = LinePlot {
         x: Axis::new("segments", Scale::Log).ticks(ticks(&found)),
         y: Axis::new("peak memory of a step (MiB)", Scale::Linear).range(0.0, 1.1 * whole),
-        series: vec![dots("measured", found.clone())],
+        series: vec![Series::dots("measured", found.clone())],
         limits: vec![
             LimitLine { name: "predicted".into(), points: predicted.clone() },
             LimitLine {

@@ -164,7 +164,7 @@ fn draw_roofline(records: &Records) -> Result<Drawing> {
                 points.push((x, y / 1e9));
             }
         }
-        series.push(Series { name: model.to_string(), points, band: Vec::new(), joined: false });
+        series.push(Series::dots(model.to_string(), points));
     }
     let ridge = peak / bandwidth;
     let roof = LimitLine {

@@ -79,8 +79,7 @@ fn rooms_of_nothing_are_refused_and_an_error_ends_the_epoch() {
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&path, bytes).unwrap(); // while the epoch runs
     assert!(batches.next().unwrap().is_ok());
-    let error = batches.next().unwrap().unwrap_err().to_string();
-    assert!(error.contains("block 1 has been changed"), "{error}");
+    lab::testing::refused(batches.next().unwrap(), ["block 1 has been changed"]);
     assert!(batches.next().is_none());
 }
 

@@ -1,14 +1,11 @@
-use dfdx::{losses::cross_entropy_with_logits_loss, prelude::*};
+use dfdx::{data::OneHotEncode as _, losses::cross_entropy_with_logits_loss, prelude::*};
 use performance::profile::report::{Profile, profile, table};
 use performance::profile::step::Step;
 use performance::profile::tape::{Phase, timed, untimed};
 use std::time::Instant;
 use training::model::{self, Network};
 use training::optimizer::{Optimizer, Rule};
-use training::{
-    Model, cnn::Cnn, engine::Resident, linear::Linear, mlp::Mlp, resnet::Resnet, rnn::Rnn,
-    transformer::Transformer,
-};
+use training::{Model, engine::Resident, mlp::Mlp};
 
 fn of(model: Model, batch: usize) -> Profile {
     profile(model, &lab::data::drawn(40, 10, 1), batch, 2).unwrap()
@@ -94,13 +91,7 @@ fn same_bits<M: Network<Cpu>>() {
         sgd.update(1.0, &mut model, &mut grads).unwrap();
         model::parameters(&model).unwrap()
     };
-    let targets = |dev: &Cpu| {
-        let mut hot = vec![0.0; 30];
-        for at in [3, 14, 25] {
-            hot[at] = 1.0;
-        }
-        dev.tensor_from_vec(hot, (3, Const::<10>))
-    };
+    let targets = |dev: &Cpu| dev.one_hot_encode(Const::<10>, vec![3, 4, 5]);
     let pixels: Vec<f32> = (0..3 * 784).map(|i| (i % 13) as f32 / 13.0).collect();
     let (mut one, dev) = build();
     let images = dev.tensor_from_vec(pixels.clone(), (3, Const::<784>));
@@ -123,12 +114,10 @@ fn build_on<M: Network<Cpu>>(dev: &Cpu) -> M {
 
 #[test]
 fn to_be_watched_changes_no_bit_of_a_gradient() {
-    same_bits::<Linear<Cpu>>();
-    same_bits::<Mlp<Cpu>>();
-    same_bits::<Cnn<f32, Cpu>>();
-    same_bits::<Resnet<f32, Cpu>>();
-    same_bits::<Rnn<f32, Cpu>>();
-    same_bits::<Transformer<f32, Cpu>>();
+    for model in Model::ALL {
+        let same_bits = training::by_model!(model, Cpu, same_bits);
+        same_bits();
+    }
 }
 
 #[test]
