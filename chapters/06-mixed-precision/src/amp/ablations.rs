@@ -191,18 +191,6 @@ where
 }
 // ANCHOR_END: all_half
 
-impl<M, D> AllHalf<M, D>
-where
-    D: HalfEngine,
-    M: Network<D>,
-    Half<M, D>: HalfModel<D> + TensorCollection<H, D, To<f32, D> = M>,
-{
-    /// The weights in f32.
-    fn wide(&self) -> Result<M> {
-        self.model.try_to_dtype::<f32>().map_err(Error::device)
-    }
-}
-
 impl<M, D> Stepper for AllHalf<M, D>
 where
     D: HalfEngine,
@@ -225,11 +213,13 @@ where
     }
 
     fn scores(&self, images: Images<D>) -> Result<Vec<f32>> {
-        Ok(self.wide()?.predict(images).map_err(Error::device)?.as_vec())
+        let wide = self.model.try_to_dtype::<f32>().map_err(Error::device)?;
+        Ok(wide.predict(images).map_err(Error::device)?.as_vec())
     }
 
     fn parameters(&self) -> Result<Vec<f32>> {
-        model::parameters(&self.wide()?)
+        let wide = self.model.try_to_dtype::<f32>().map_err(Error::device)?;
+        model::parameters(&wide)
     }
 
     fn learned(&self) -> usize {

@@ -7,7 +7,6 @@ use training::{
     checkpoint::{Checkpoint, LossScale},
     engine::Engine,
     model::{Images, Logits, Targets},
-    optimizer::State,
     step::{Learner, Scores, Stepper},
 };
 
@@ -94,21 +93,7 @@ impl<D: Engine> Stepper for Autocast<D> {
         self.step_in_parts(lr, images, targets)
     }
 
-    fn scores(&self, images: Images<D>) -> Result<Vec<f32>> {
-        self.learner.scores(images)
-    }
-
-    fn parameters(&self) -> Result<Vec<f32>> {
-        self.learner.parameters()
-    }
-
-    fn learned(&self) -> usize {
-        self.learner.learned()
-    }
-
-    fn state(&self) -> Result<State> {
-        self.learner.state()
-    }
+    training::left_to!(learner);
 
     fn loss_scale(&self) -> Option<LossScale> {
         self.scaler.map(|scaler| scaler.state())

@@ -3,6 +3,7 @@
 //! An f16 has a sign, 5 bits of exponent and 10 of fraction (IEEE 754-2008, binary16). Its normal numbers reach from
 //! 2⁻¹⁴ to 65,504. Below, down to 2⁻²⁴, lie subnormal ones, with fewer and fewer bits; below half of that all is zero.
 
+use crate::formats::format::exponent_of;
 use half::f16;
 use std::collections::BTreeMap;
 
@@ -67,18 +68,11 @@ impl Histogram {
         for number in numbers.iter().filter(|g| g.is_finite()) {
             match number.abs() {
                 0.0 => found.zeros += 1,
-                size => *found.counts.entry(exponent(size)).or_default() += 1,
+                size => *found.counts.entry(exponent_of(size.into())).or_default() += 1,
             }
         }
         found
     }
-}
-
-/// The exponent e of a number with 2^e ≤ `size` < 2^(e+1).
-fn exponent(size: f32) -> i32 {
-    // From the bits: a logarithm may round across a power of two. f64 has no subnormal f32s.
-    let bits = f64::from(size).to_bits();
-    ((bits >> 52) & 0x7ff) as i32 - 1023
 }
 
 impl Histogram {

@@ -9,7 +9,6 @@ use training::{
     Error, Result, Settings,
     checkpoint::{Checkpoint, LossScale},
     model::{self, Images, Logits, Network, Targets},
-    optimizer::State,
     step::{Full, Learner, Scores, Stepper},
 };
 
@@ -149,21 +148,7 @@ where
         self.step_in_parts(lr, images, targets)
     }
 
-    fn scores(&self, images: Images<D>) -> Result<Vec<f32>> {
-        self.master.scores(images)
-    }
-
-    fn parameters(&self) -> Result<Vec<f32>> {
-        self.master.parameters()
-    }
-
-    fn learned(&self) -> usize {
-        self.master.learned()
-    }
-
-    fn state(&self) -> Result<State> {
-        self.master.state()
-    }
+    training::left_to!(master);
 
     fn loss_scale(&self) -> Option<LossScale> {
         Some(self.scaler.state())

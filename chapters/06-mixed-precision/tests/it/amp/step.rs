@@ -1,5 +1,5 @@
 use backprop::check::error_f32;
-use dfdx::{losses::cross_entropy_with_logits_loss, prelude::*};
+use dfdx::{data::OneHotEncode as _, losses::cross_entropy_with_logits_loss, prelude::*};
 use mixed_precision::amp::replica::{halved, unscaled};
 use mixed_precision::amp::scaler::{Dynamic, Scaling};
 use mixed_precision::amp::step::Amp;
@@ -11,11 +11,8 @@ type Model = Mlp<Cpu>;
 fn batch(dev: &Cpu, size: f32) -> (Images<Cpu>, Targets<Cpu>) {
     let pixels: Vec<f32> =
         (0..8 * PIXELS).map(|i| size * ((i * 37 % 101) as f32) / 101.0).collect();
-    let mut hot = vec![0.0; 80];
-    for row in 0..8 {
-        hot[row * 10 + row] = 1.0;
-    }
-    (dev.tensor_from_vec(pixels, (8, Const)), dev.tensor_from_vec(hot, (8, Const)))
+    let targets = dev.one_hot_encode(Const, Vec::from_iter(0..8));
+    (dev.tensor_from_vec(pixels, (8, Const)), targets)
 }
 
 fn amp(scaling: Scaling) -> (Cpu, Amp<Model, Cpu>) {
