@@ -6,7 +6,6 @@ use training::{
     Result,
     checkpoint::{Checkpoint, LossScale},
     model::{Images, Targets},
-    optimizer::State,
     step::{Learner, Scores, Stepper},
 };
 
@@ -54,21 +53,7 @@ impl Stepper for Replica<'_> {
     }
     // ANCHOR_END: step
 
-    fn scores(&self, images: Images<Cpu>) -> Result<Vec<f32>> {
-        self.learner.scores(images)
-    }
-
-    fn parameters(&self) -> Result<Vec<f32>> {
-        self.learner.parameters()
-    }
-
-    fn learned(&self) -> usize {
-        self.learner.learned()
-    }
-
-    fn state(&self) -> Result<State> {
-        self.learner.state()
-    }
+    training::left_to!(learner);
 
     fn loss_scale(&self) -> Option<LossScale> {
         self.learner.loss_scale()

@@ -1,16 +1,18 @@
 //! What happens to a run when one of its processes is killed, stopped, slowed down or started wrongly: real processes, real
 //! signals. Each process is this test program again, started as a rank by its environment.
 
-use lab::data;
+use lab::{data, testing::soon};
 use mixed_precision::amp::makers;
-use multi_gpu::replicas::{
-    children::{Children, Started},
-    launch,
-    member::{HUB, Launcher, RANK, RANKS},
+use multi_gpu::{
+    measured::experiments::replicas::dice,
+    replicas::{
+        children::{Children, Started},
+        launch,
+        member::{HUB, Launcher, RANK, RANKS},
+    },
 };
 use std::{
     fs,
-    hash::{BuildHasher, RandomState},
     io::{Read, Write as _},
     net::TcpListener,
     path::{Path, PathBuf},
@@ -153,22 +155,15 @@ fn signal(child: &Child, name: &str) {
 
 /// Waits until the run has got somewhere.
 fn under_way(run: &Path) {
-    let until = Instant::now() + Duration::from_secs(20);
-    while Checkpoint::load(run).map_or(0, |saved| saved.header.steps) < 20 {
-        assert!(Instant::now() < until, "the run does not get going");
-        thread::sleep(Duration::from_millis(20));
-    }
+    soon("the run gets going", || {
+        Checkpoint::load(run).is_ok_and(|saved| saved.header.steps >= 20)
+    });
 }
 
 fn folder() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     (folder, run)
-}
-
-/// A number from 0 to `below` that is another one in each run.
-fn dice(below: u64) -> u64 {
-    RandomState::new().hash_one(0) % below
 }
 
 /// Goes on with `size` ranks, and comes where one device comes.
@@ -254,11 +249,7 @@ fn a_child_that_is_lost_before_all_have_come_is_named() {
 fn children_whose_parent_is_killed_before_they_come_end_at_once() {
     let (_folder, run) = folder();
     let mut ranks = parent(&run, "3 LATE"); // the last that is started
-    let (until, late) = (Instant::now() + Duration::from_secs(20), run.with_extension("late"));
-    while !late.exists() {
-        assert!(Instant::now() < until, "the children do not start");
-        thread::sleep(Duration::from_millis(20));
-    }
+    soon("the children start", || run.with_extension("late").exists());
     ranks.0[0].process.kill().unwrap();
     // What they write to ends when the last of them does.
     let begun = Instant::now();

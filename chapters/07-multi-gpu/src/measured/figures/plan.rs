@@ -52,8 +52,7 @@ fn scaling_curves(records: &Records) -> Result<Drawing> {
         points.extend(found.into_iter().map(|(cards, value)| (cards, 100.0 * value.median)));
     }
     points.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.total_cmp(&b.1)));
-    let name = "published".to_owned();
-    plot.series.push(Series { name, points, band: vec![], joined: false });
+    plot.series.push(Series::dots("published", points));
     let points = vec![(1.0, 100.0), (512.0, 100.0)];
     plot.limits.push(LimitLine { name: "no loss".to_owned(), points });
     let caption = format!(
