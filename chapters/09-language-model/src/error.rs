@@ -11,6 +11,9 @@ pub enum Error {
     /// The lab's own errors: files, devices.
     #[error(transparent)]
     Lab(#[from] lab::Error),
+    /// Chapter 3's own errors: two things that belong together and have different lengths.
+    #[error(transparent)]
+    Backprop(#[from] backprop::Error),
     /// A product whose matrices do not fit each other.
     #[error(transparent)]
     Product(#[from] matmul::Error),
@@ -41,16 +44,6 @@ pub enum Error {
         found: usize,
         /// The longest sequence that the model takes.
         context: usize,
-    },
-    /// Two things that belong together have different lengths.
-    #[error("{what}: there are {found}, and {wanted} are needed")]
-    Count {
-        /// What was counted.
-        what: &'static str,
-        /// How many there are.
-        found: usize,
-        /// How many there should be.
-        wanted: usize,
     },
     /// A stream of tokens that is too short to draw from.
     #[error("the text has {found} tokens, and a context of {context} needs at least {}; give it more text or take a shorter context", .context + 1)]
@@ -90,12 +83,4 @@ impl From<Error> for multi_gpu::Error {
             other => Self::Lab(other.into()),
         }
     }
-}
-
-/// Fails unless the two numbers are the same.
-///
-/// # Errors
-/// [`Error::Count`] if it is another number.
-pub fn count(what: &'static str, found: usize, wanted: usize) -> Result<()> {
-    if found == wanted { Ok(()) } else { Err(Error::Count { what, found, wanted }) }
 }

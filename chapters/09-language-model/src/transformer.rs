@@ -3,7 +3,6 @@
 
 use crate::{
     Config, Error, Layout, Model, Result,
-    error::count,
     layers::{
         attention::{CausalAttention, Shape},
         embedding::Embedding,
@@ -12,6 +11,7 @@ use crate::{
     },
     train::{Settings, adamw, batches},
 };
+use backprop::error::count;
 use engine::{
     backend::{Backend, Form},
     cpu::{Cpu, Loaded},
@@ -224,7 +224,7 @@ impl<B: Backend> Transformer<B> {
     /// The gradient of a batch's mean loss, and the loss, in nats a token. `tokens` and `targets` are whole sequences.
     ///
     /// # Errors
-    /// [`Error::Count`] or [`Error::Token`] if they do not fit each other or the model.
+    /// [`backprop::Error::Count`] or [`Error::Token`] if they do not fit each other or the model.
     pub fn gradient(&mut self, tokens: &[u32], targets: &[u32]) -> Result<f64> {
         count("targets", targets.len(), tokens.len())?;
         self.config.check_tokens(tokens)?;
@@ -390,7 +390,7 @@ impl Model {
     /// successor.
     ///
     /// # Errors
-    /// [`Error::Count`] if the tokens are not `batch` sequences, [`Error::Length`], [`Error::Token`].
+    /// [`backprop::Error::Count`] if the tokens are not `batch` sequences, [`Error::Length`], [`Error::Token`].
     pub fn loss(&self, tokens: &[u32], targets: &[u32], batch: usize) -> Result<f64> {
         let length = tokens.len() / batch.max(1);
         count("tokens", tokens.len(), length * batch)?;

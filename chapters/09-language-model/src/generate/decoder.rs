@@ -5,9 +5,9 @@
 use super::{cache::Cache, panels::Matrix};
 use crate::{
     Config, Error, Layout, Result,
-    error::count,
     layers::{rms_norm, rotary::Rotary, swiglu},
 };
+use backprop::error::count;
 use lab::vectors::{exp, wide};
 use matmul::{parallel::available, team::share};
 
@@ -48,7 +48,7 @@ impl Decoder {
     /// The model with these parameters, in f32.
     ///
     /// # Errors
-    /// As [`Config::check`]; [`Error::Count`] if there are too many or too few parameters.
+    /// As [`Config::check`]; [`backprop::Error::Count`] if there are too many or too few parameters.
     pub fn new(config: &Config, parameters: &[f32]) -> Result<Self> {
         Self::with(config, parameters, |inputs, outputs, at| Matrix::new(inputs, outputs, at))
     }

@@ -1,7 +1,8 @@
 //! Batches: windows of a long stream of tokens, at places that depend on the seed and the number of the step alone. A run
 //! that goes on draws what it would have drawn, and nothing about the draw has to be kept.
 
-use crate::{Error, Result, error::count, train::Settings};
+use crate::{Error, Result, train::Settings};
+use backprop::error::count;
 use lab::random::{SplitMix64, key};
 
 /// Tokens and targets of a batch.

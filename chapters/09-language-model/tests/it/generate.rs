@@ -208,7 +208,7 @@ fn what_does_not_fit_is_refused() {
     let decoder = Decoder::new(&config, &model.parameters).unwrap();
     assert!(matches!(
         Decoder::new(&config, &model.parameters[1..]),
-        Err(Error::Count { what: "parameters", .. })
+        Err(Error::Backprop(backprop::Error::Count { what: "parameters", .. }))
     ));
     let mut cache = decoder.cache();
     let read = |cache: &mut Cache, tokens: &[u32]| decoder.step(&mut [Span { cache, tokens }]);

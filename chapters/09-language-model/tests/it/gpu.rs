@@ -202,8 +202,7 @@ fn a_batch_that_does_not_fit_is_refused_with_one_that_does() {
     if device.about().kind == Kind::Cpu {
         let id = device.about().id.parse().unwrap();
         let said = replicas::threads(2, Some(id), |team| team.lead(&cpu).map(drop));
-        let said = said.unwrap_err().to_string();
-        assert!(said.contains("by 2 replicas needs") && said.contains("take --batch "), "{said}");
+        lab::testing::refused(said, ["by 2 replicas needs", "take --batch "]);
     }
 }
 

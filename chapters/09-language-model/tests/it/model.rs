@@ -1,3 +1,4 @@
+use lab::testing::refused;
 use language_model::{Config, Error, model::Model};
 use std::fs;
 
@@ -37,13 +38,12 @@ fn a_model_comes_back_from_its_file() {
 fn damaged_files_are_refused_with_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
-    assert!(Model::load(&path).unwrap_err().to_string().contains("can't be read"));
+    refused(Model::load(&path), ["can't be read"]);
     let model = Model::new(ODD, 3).unwrap();
     let whole = model.to_bytes(&model.parameters).unwrap();
     for bytes in [&b""[..], b"garbage", &whole[..whole.len() - 1], &whole[..100]] {
         fs::write(&path, bytes).unwrap();
-        let said = Model::load(&path).unwrap_err().to_string();
-        assert!(said.contains("not a safetensors file"), "{said}");
+        refused(Model::load(&path), ["not a safetensors file"]);
     }
     // Sizes that no tensor shows, fewer layers than there are, and one bit of a weight.
     let changed = |from: &str, to: &str| {
@@ -59,8 +59,7 @@ fn damaged_files_are_refused_with_a_sentence() {
         (flipped, "check sum"),
     ] {
         fs::write(&path, bytes).unwrap();
-        let said = Model::load(&path).unwrap_err().to_string();
-        assert!(said.contains(why), "{said}");
+        refused(Model::load(&path), [why]);
     }
     let mut other = model.clone();
     other.config.hidden = 6; // the layout stays: the shapes in the file do not fit the sizes
@@ -75,6 +74,6 @@ fn sequences_that_do_not_fit_are_refused() {
     assert!(matches!(model.logits(&[]), Err(Error::Length { found: 0, context: 7 })));
     assert!(matches!(model.logits(&[0; 8]), Err(Error::Length { found: 8, .. })));
     assert!(matches!(model.logits(&[11]), Err(Error::Token { token: 11, vocabulary: 11 })));
-    assert!(matches!(model.loss(&[1; 5], &[1; 5], 2), Err(Error::Count { .. })));
+    assert!(matches!(model.loss(&[1; 5], &[1; 5], 2), Err(Error::Backprop(_))));
     assert!(model.loss(&[], &[], 0).is_err() && model.loss(&[1], &[1, 2], 1).is_err());
 }

@@ -1,5 +1,6 @@
 //! Byte-pair encoding against its definition, and with bytes that nobody would write.
 
+use lab::testing::refused;
 use language_model::{
     corpus::folder,
     tokenizer::{
@@ -128,12 +129,10 @@ fn lists_that_are_no_merges_are_refused() {
         ),
         (vec![(1, 2); LARGEST], "is the most"),
     ] {
-        let error = Tokenizer::new(merges).unwrap_err().to_string();
-        assert!(error.contains(why), "{error}");
+        refused(Tokenizer::new(merges), [why]);
     }
     for vocabulary in [0, 256, LARGEST + 1] {
-        let error = Tokenizer::train(&[b"fn main() {}"], vocabulary).unwrap_err().to_string();
-        assert!(error.contains(&vocabulary.to_string()), "{error}");
+        refused(Tokenizer::train(&[b"fn main() {}"], vocabulary), [&vocabulary.to_string()]);
     }
 }
 
@@ -182,11 +181,9 @@ fn a_file_gives_the_tokenizer_back_and_another_file_an_error() {
         br#"{"format": "throughput byte pairs 1", "merges": [[-1, 1]]}"#,
     ] {
         fs::write(&path, text).unwrap();
-        let error = Tokenizer::load(&path).unwrap_err().to_string();
-        assert!(error.contains("tokenizer.json") && error.contains("copy that of"), "{error}");
+        refused(Tokenizer::load(&path), ["tokenizer.json", "copy that of"]);
     }
-    let error = Tokenizer::load(&folder.path().join("none.json")).unwrap_err().to_string();
-    assert!(error.contains("none.json") && error.contains("copy that of"), "{error}");
+    refused(Tokenizer::load(&folder.path().join("none.json")), ["none.json", "copy that of"]);
 }
 
 #[test]

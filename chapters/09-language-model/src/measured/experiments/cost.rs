@@ -2,12 +2,13 @@
 
 use super::{
     count::{BATCH, SIZES},
+    devices,
     step::stream,
 };
 use crate::{
-    Error, Model, Result,
+    Error, Result,
     count::{Operations, Parameters, TOKENS_PER_PARAMETER, six_n_d},
-    train::{Settings, Trainer},
+    train::Settings,
 };
 use hardware::{
     Job, Market, Options, buy,
@@ -15,7 +16,6 @@ use hardware::{
 };
 use lab::{Budget, Experiment, Recorder, Samples, record::ParamList};
 use matmul::parallel::available;
-use std::time::Instant;
 
 lab::keys! {
     /// Hours of a training.
@@ -153,14 +153,8 @@ fn rate(config: crate::Config, budget: Budget) -> Result<Samples> {
     let steps = if budget == Budget::Full { 12 } else { 3 };
     let settings = Settings { batch: BATCH, length: config.context, ..Settings::default() };
     let text = stream(config.vocabulary, 50_000);
-    let mut trainer = Trainer::new(Model::new(config, 1)?, settings, &text, 0)?;
-    let mut rates = Vec::new();
-    for _ in 0..steps {
-        let begun = Instant::now();
-        trainer.step(&text)?;
-        rates.push(trainer.tokens() as f64 / begun.elapsed().as_secs_f64());
-    }
-    Ok(Samples(rates.split_off(1))) // the first one reserves memory
+    let seconds = devices::trainer(config, settings, &text, (0, steps))?;
+    Ok(seconds.map(|seconds| (BATCH * config.context) as f64 / seconds))
 }
 
 /// What an hour of this machine's cores takes.

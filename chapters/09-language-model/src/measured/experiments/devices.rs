@@ -3,7 +3,7 @@
 
 use super::{
     count::{BATCH, SIZES},
-    step::stream,
+    step::{stream, timed},
 };
 use crate::{
     Config, Model, Result,
@@ -27,7 +27,6 @@ use multi_gpu::{
     },
 };
 use performance::gpu::cost::Cost;
-use std::time::Instant;
 
 lab::keys! {
     /// Bytes that the rank that sends most sends in a step.
@@ -197,21 +196,15 @@ fn parts(bytes: &Bytes) -> [u64; 5] {
     [bytes.parameters, bytes.gradient, bytes.moments, activations, bytes.all()]
 }
 
-/// Seconds of a trainer's steps, the first one left out.
-fn trainer(
+/// Seconds of a trainer's steps, the first one, which reserves memory, left out.
+pub(super) fn trainer(
     config: Config,
     settings: Settings,
     text: &[u32],
     (threads, steps): (usize, u64),
 ) -> Result<Samples> {
     let mut trainer = Trainer::new(Model::new(config, 1)?, settings, text, threads)?;
-    let mut seconds = Vec::new();
-    for _ in 0..steps {
-        let begun = Instant::now();
-        trainer.step(text)?;
-        seconds.push(begun.elapsed().as_secs_f64());
-    }
-    Ok(Samples(seconds.split_off(1)))
+    Ok(Samples(timed(&mut trainer, text, steps)?.split_off(1)))
 }
 
 /// Chapter 7's planner, told what was measured of these cores.

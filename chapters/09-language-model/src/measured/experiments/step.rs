@@ -229,13 +229,7 @@ fn race(
     for (who, trainer) in &mut ours {
         race.turn(*who, move |_| {
             let trainer = trainer.as_mut().map_err(|why| lab::Error::message(why.to_string()))?;
-            let mut seconds = Vec::new();
-            for _ in 0..steps {
-                let begun = Instant::now();
-                trainer.step(&case.stream)?;
-                seconds.push(begun.elapsed().as_secs_f64());
-            }
-            Ok(seconds)
+            Ok(timed(trainer, &case.stream, steps)?)
         });
     }
     for ((who, peer), (_, version)) in peers.iter_mut().zip(&mut versions) {
@@ -286,6 +280,19 @@ fn race(
         r.record_or_skip(at(RATIO, who), median.ratio(who, OURS))?;
     }
     compare(r, case, list, folder, &mut peers[0].1)
+}
+
+/// Seconds of each of so many steps.
+///
+/// # Errors
+/// Those of a step.
+pub fn timed(trainer: &mut Trainer, stream: &[u32], steps: u64) -> crate::Result<Vec<f64>> {
+    let second = |_| {
+        let begun = Instant::now();
+        trainer.step(stream)?;
+        Ok(begun.elapsed().as_secs_f64())
+    };
+    (0..steps).map(second).collect()
 }
 
 /// A peer that has taken a step.

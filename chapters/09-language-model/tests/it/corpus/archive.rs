@@ -1,4 +1,5 @@
 use flate2::{Compression, write::GzEncoder};
+use lab::testing::refused;
 use language_model::corpus::archive::{BLOCK, beside, entries, files};
 use sha2::{Digest, Sha256};
 use std::{fs, io::Write, path::Path};
@@ -39,11 +40,9 @@ fn the_rust_files_of_an_archive_are_read_and_checked() {
     assert!(files.iter().map(|(name, text)| (name.as_str(), &text[..])).eq(wanted), "{files:?}");
 
     fs::write(&path, &packed[..packed.len() - 9]).unwrap();
-    let error = language_model::corpus::archive::files(&path, &sha256).unwrap_err().to_string();
-    assert!(error.contains("Cargo.lock"), "{error}");
+    refused(language_model::corpus::archive::files(&path, &sha256), ["Cargo.lock"]);
     let sha256 = format!("{:x}", Sha256::digest(&packed[..packed.len() - 9]));
-    let error = language_model::corpus::archive::files(&path, &sha256).unwrap_err().to_string();
-    assert!(error.contains("can't be unpacked"), "{error}");
+    refused(language_model::corpus::archive::files(&path, &sha256), ["can't be unpacked"]);
 }
 
 #[test]
