@@ -9,7 +9,7 @@ use bookbinder::{
     notebook::{self, Change, Kind, MINE, Notebook},
 };
 use clap::{Args, Subcommand};
-use lab::{names, out::say, progress::Progress};
+use lab::{files::inside, names, out::say, progress::Progress};
 use std::path::{Path, PathBuf};
 
 /// The subcommands of `notebooks`.
@@ -266,13 +266,11 @@ const NONE: &str = "there are no notebooks yet; run `cargo run -- notebooks sync
 
 /// The notebook of the folder that `name` means (`1`, `matmul`, `01-matmul`, `01-matmul.ipynb`), and its file.
 fn find(folder: &Path, name: &str) -> Result<(String, PathBuf)> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut all: Vec<(String, PathBuf)> = entries
-        .map(|entry| entry.path())
+    let mut all: Vec<(String, PathBuf)> = inside(folder)
+        .into_iter()
         .filter(|file| file.extension().is_some_and(|extension| extension == "ipynb"))
         .filter_map(|file| Some((file.file_stem()?.to_str()?.to_owned(), file)))
         .collect();
-    all.sort();
     if all.is_empty() {
         bail!("{NONE}");
     }

@@ -127,15 +127,11 @@ impl<'a> Opening<'a> {
         Ok(unmeasured(others, measured.as_ref(), &self.machine))
     }
 
-    /// Whether a terminal is there to read on while the machine is measured.
-    fn serves_early(&self) -> bool {
-        !self.open.no_serve && stdout().is_terminal()
-    }
-
     /// The book with the numbers that are here already. It is built before anything is measured, and not at the same
     /// time: two programs at once measure each other.
     fn first_book(&self) -> Result<Option<Server>> {
-        if !self.serves_early() {
+        // A terminal is there to read on.
+        if self.open.no_serve || !stdout().is_terminal() {
             return Ok(None);
         }
         let (_, binder) = self.book()?;
@@ -159,11 +155,8 @@ impl<'a> Opening<'a> {
     fn train(&self) -> Result<PathBuf> {
         say(&format!("3/4 Training a network to classify handwritten digits, on {}", self.device));
         let outcome = Train::usual(!self.open.verbose).train(self.data.map(Path::to_owned))?;
-        let experiments =
-            self.chapters.iter().flat_map(|c| c.experiments.iter().map(move |e| (c, e)));
-        for (chapter, experiment) in
-            experiments.filter(|(_, e)| e.key == training::experiments::MLP)
-        {
+        let own = [training::experiments::MLP.to_owned()];
+        for (chapter, experiment) in measure::choose(&self.chapters, &own, measure::Budget::Full)? {
             let run = training::experiments::run_of(experiment, &outcome)?;
             record::save(&self.folder, &self.machine, chapter.name, run)?;
         }

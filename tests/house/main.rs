@@ -3,11 +3,12 @@
 
 mod size;
 
+use bookbinder::page::tidy;
 use regex::{Captures, Regex};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fs,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     sync::LazyLock,
 };
 
@@ -385,15 +386,7 @@ fn quoted(page: &str, folder: &Path) -> BTreeSet<(String, String)> {
     for part in page.split("{{#include ").skip(1) {
         let named = part.split("}}").next().unwrap_or_default().trim();
         let Some((path, anchor)) = named.split_once(':') else { continue };
-        let mut file = PathBuf::new();
-        for part in folder.join(path).components() {
-            match part {
-                Component::ParentDir => {
-                    file.pop();
-                }
-                part => file.push(part),
-            }
-        }
+        let file = tidy(&folder.join(path));
         found.insert((file.to_string_lossy().replace('\\', "/"), anchor.to_owned()));
     }
     found

@@ -1,14 +1,16 @@
 //! A language model as its user has it: trained, killed, gone on with, prompted, served.
 
-use crate::{book::serving, command, done, root, said, throughput};
-use lab::testing::{ask, rest};
+use crate::{
+    book::{Ended, serving},
+    command, done, root, said, throughput,
+};
+use lab::testing::{ask, rest, soon};
 use multi_gpu::replicas::member::{HUB, RANK, RANKS};
 use std::{
     fs,
     net::TcpListener,
     path::Path,
     process::{Child, Stdio},
-    time::{Duration, Instant},
 };
 
 /// A run of 600 steps of a model of some 60,000 parameters on the crates' sources.
@@ -44,18 +46,11 @@ fn a_model_is_trained_killed_gone_on_with_prompted_and_served() {
     assert!(trained.contains('\u{fffd}') && !trained.contains(obeyed));
 
     // Killed after its first checkpoint, and gone on with.
-    let mut child = command(&RUN, root())
-        .arg(&killed)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let began = Instant::now();
-    while !killed.join("checkpoint").exists() && began.elapsed() < Duration::from_mins(3) {
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let mut training = command(&RUN, root());
+    training.arg(&killed).stdout(Stdio::null()).stderr(Stdio::null());
+    let training = Ended(training.spawn().unwrap());
+    soon("there is a checkpoint", || killed.join("checkpoint").exists());
+    drop(training);
     train(&killed, &["train", "--resume", "--recompute", "2", "--run"]); // which changes no bit
     let model = |run: &Path| fs::read(run.join("model.safetensors")).unwrap();
     assert!(model(&whole) == model(&killed), "the bytes differ");
@@ -116,13 +111,10 @@ fn processes_train_as_threads_do_and_one_that_dies_is_named() {
     };
     assert!(trained("threads", &[]) == trained("processes", &["--processes"]), "the bytes differ");
 
-    let [first, mut second] = ranks(&run("killed"), ["0.001"; 2]);
-    let began = Instant::now();
-    while !run("killed").join("checkpoint").exists() && began.elapsed() < Duration::from_mins(3) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    second.kill().unwrap();
-    second.wait().unwrap();
+    let [first, second] = ranks(&run("killed"), ["0.001"; 2]);
+    let second = Ended(second);
+    soon("there is a checkpoint", || run("killed").join("checkpoint").exists());
+    drop(second);
     let lost = last_words(first);
     assert!(lost.contains("rank 1 is gone: ") && lost.contains("--resume"), "{lost}");
 

@@ -4,10 +4,10 @@
 use crate::{read, root, said, throughput};
 use lab::{
     Records,
-    plot::{Axis, Bar, BarPlot, Scale},
+    plot::{Axis, Bar, BarPlot, Scale, Sheet},
     record::params,
+    testing::is_as_made,
 };
-use std::fs;
 
 /// What an H100 did: kernels of chapter 2's ladder, each as a part of cuBLAS' rate on the same card.
 fn bars() -> Vec<Bar> {
@@ -41,7 +41,7 @@ fn bars() -> Vec<Bar> {
 fn picture() -> String {
     let axis = Axis::new("percent of cuBLAS on the same H100", Scale::Linear).range(0.0, 110.0);
     let plot = BarPlot { axis, bars: bars(), limits: vec![("cuBLAS".to_owned(), 100.0)] };
-    plot.svg().replace("#000000", "#808080") + "\n"
+    plot.svg_on(Sheet::Wide).replace("#000000", "#808080") + "\n"
 }
 
 #[test]
@@ -56,14 +56,7 @@ fn its_picture_is_told_in_words() {
 
 #[test]
 fn its_picture_is_the_record() {
-    let file = root().join("book/course.svg");
-    if std::env::var_os("UPDATE_PICTURES").is_some() {
-        fs::write(&file, picture()).unwrap();
-    }
-    assert!(
-        fs::read_to_string(&file).is_ok_and(|old| old == picture()),
-        "book/course.svg is not what the records draw; run `UPDATE_PICTURES=1 cargo test --test it`"
-    );
+    is_as_made(&root().join("book/course.svg"), &picture());
 }
 
 #[test]

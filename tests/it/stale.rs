@@ -18,8 +18,8 @@
 //! entry that is no longer needed fails, so that the lists only shrink.
 
 use crate::{done, read, root, said, throughput};
-use bookbinder::{exercises, sources, typed};
-use lab::testing::{Tool, need};
+use bookbinder::{binder, exercises, quote::machine::is_reference, sources, typed};
+use lab::testing::{Tool, need, put_set};
 use std::{
     collections::BTreeSet,
     fs,
@@ -160,10 +160,8 @@ fn unmeasured(html: &str) -> Vec<(String, String, String)> {
 
 /// The reference machines. What contributors send may have gaps.
 fn references() -> Vec<String> {
-    let folders = fs::read_dir(root().join("book/records")).unwrap().flatten();
-    let machines = folders.filter(|folder| folder.path().join("machine.json").is_file());
-    let names = machines.map(|folder| folder.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name != "yours").collect()
+    let records = binder::records(&root().join("book/records")).unwrap();
+    records.into_iter().filter(is_reference).map(|records| records.name).collect()
 }
 
 /// A page with what lies beside it for other machines than the first, each in its quote.
@@ -374,14 +372,8 @@ fn desk(opencl: bool) -> PathBuf {
     let name = if opencl { "stale-desk-opencl" } else { "stale-desk" };
     let desk = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&desk);
-    fs::create_dir_all(desk.join("data")).unwrap();
-    let set = lab::data::drawn::drawn(250, 64, 3);
-    for (name, split) in [("train", &set.train), ("t10k", &set.test)] {
-        let images = lab::data::idx::write_images(&split.images, split.rows, split.cols);
-        let labels = lab::data::idx::write_labels(&split.labels);
-        fs::write(desk.join(format!("data/{name}-images-idx3-ubyte")), images).unwrap();
-        fs::write(desk.join(format!("data/{name}-labels-idx1-ubyte")), labels).unwrap();
-    }
+    let set = lab::data::drawn(250, 64, 3);
+    put_set(&desk.join("data"), &set.train, &set.test);
     // The command knows images by what they hold, and MNIST's own form is one of them.
     let one = lab::data::idx::write_images(set.test.image(0), 28, 28);
     fs::write(desk.join("my-seven.png"), one).unwrap();

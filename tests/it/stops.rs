@@ -1,10 +1,10 @@
 //! Ctrl-C, SIGTERM and SIGHUP end every command soon, and the programs that it has started with it; a limit on threads or
 //! memory is one sentence. Each is tried on real processes.
 
-use crate::{command, root, said};
+use crate::{book::Ended, command, root, said};
 use lab::{
-    data::{drawn::drawn, idx},
-    testing::put,
+    data::drawn,
+    testing::{put, put_set, soon},
 };
 use language_model::{
     Config, Model, Tokenizer,
@@ -126,15 +126,7 @@ fn folder() -> tempfile::TempDir {
     put(folder.path(), "book/book.toml", "");
     // Few, for each command reads them.
     let digits = drawn(600, 100, 0);
-    for (name, split) in [("train", &digits.train), ("t10k", &digits.test)] {
-        let images = idx::write_images(&split.images, split.rows, split.cols);
-        put(folder.path(), &format!("digits/{name}-images-idx3-ubyte"), images);
-        put(
-            folder.path(),
-            &format!("digits/{name}-labels-idx1-ubyte"),
-            idx::write_labels(&split.labels),
-        );
-    }
+    put_set(&at("digits"), &digits.train, &digits.test);
     fs::create_dir(at("model")).unwrap();
     let tokenizer = Tokenizer::train(&[b"fn main() {}\n"], 257).unwrap();
     let vocabulary = tokenizer.vocabulary();
@@ -240,18 +232,11 @@ fn a_model_writes_no_longer_than_somebody_reads() {
     let folder = folder();
     let (mut reader, writer) = io::pipe().unwrap();
     let words = ["generate", "--model", "model", "--tokens", "100000000", "--temperature", "0"];
-    let mut child = command(&words, folder.path()).stdout(writer).spawn().unwrap();
+    let mut child = Ended(command(&words, folder.path()).stdout(writer).spawn().unwrap());
     reader.read_exact(&mut [0; 20]).unwrap();
     drop(reader);
-    let began = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if began.elapsed() > SOON {
-            child.kill().unwrap();
-            panic!("it goes on");
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    assert!(child.wait().unwrap().success());
+    soon("it ends", || child.0.try_wait().unwrap().is_some());
+    assert!(child.0.wait().unwrap().success());
 }
 
 /// Whatever unit multiplies, and with variables that are empty, which is to be not set.

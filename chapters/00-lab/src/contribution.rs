@@ -8,7 +8,7 @@ mod forms;
 
 use crate::{
     Chapter, Error, Records, Result, Unit,
-    files::{open_regular, unmarked},
+    files::{inside, open_regular, unmarked},
     machine::{Machine, VARIABLES, is_unoptimised},
     record::{self, ChapterRecord, Run, Value},
 };
@@ -140,13 +140,18 @@ impl Contribution {
         record::to_text(self)
     }
 
-    fn runs(&self) -> impl Iterator<Item = &Run> {
-        self.chapters.values().flat_map(|chapter| &chapter.runs)
+    /// The same records under another name.
+    ///
+    /// # Errors
+    /// [`Error::Message`] if it is no machine's name.
+    pub fn named(self, name: &str) -> Result<Self> {
+        check_name(name)?;
+        Ok(Self { name: name.to_owned(), ..self })
     }
 
     /// All values of all runs.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
-        self.runs().flat_map(|run| &run.values)
+        self.chapters.values().flat_map(|chapter| &chapter.runs).flat_map(|run| &run.values)
     }
 
     /// Writes the records into a new folder, `records/contributed/NAME`, and returns it.
@@ -313,7 +318,7 @@ fn check_machine(machine: &Machine) -> Result<()> {
         (.., 0 | 100_001..) => format!("has {} cores", machine.cores),
         _ => return Ok(()),
     };
-    Err(Error::Message(format!("the machine {why}; ask for the file as `measure --send` wrote it")))
+    Err(asked(format!("the machine {why}")))
 }
 
 /// What is wrong with a value, if its numbers do not agree with each other.
@@ -379,9 +384,7 @@ fn check_text(text: &str) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::Message(format!(
-        "the text `{shown}` {why}; ask for the file as `measure --send` wrote it"
-    )))
+    Err(asked(format!("the text `{shown}` {why}")))
 }
 
 /// A command that repeats the run: the reader's own had paths in it, or other experiments.
@@ -423,10 +426,9 @@ pub fn is_name(name: &str) -> bool {
 
 /// The machine in this folder whose name is `name` to a system that does not tell capitals from small letters.
 pub fn same_name(folder: &Path, name: &str) -> Option<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .find(|old| old.to_lowercase() == name.to_lowercase())
+    let all = inside(folder);
+    let mut names = all.iter().filter_map(|path| path.file_name()?.to_str());
+    names.find(|old| old.to_lowercase() == name.to_lowercase()).map(str::to_owned)
 }
 
 fn check_name(name: &str) -> Result<()> {
@@ -439,17 +441,6 @@ fn check_name(name: &str) -> Result<()> {
         "`{shown}` can't be the name of a contributed machine; choose letters, digits, - and _, at most 40, with \
          `--machine NAME`"
     )))
-}
-
-impl Contribution {
-    /// The same records under another name.
-    ///
-    /// # Errors
-    /// [`Error::Message`] if it is no machine's name.
-    pub fn named(self, name: &str) -> Result<Self> {
-        check_name(name)?;
-        Ok(Self { name: name.to_owned(), ..self })
-    }
 }
 
 /// The machine as a folder's name: its first GPU, or its CPU and the cores.

@@ -18,6 +18,7 @@ use crate::{
 use requirements::{Requirements, System};
 use std::{env, ffi::OsStr, fs, path::Path, thread};
 
+use libraries::major;
 pub use libraries::{Library, driver_version, opencl_devices};
 pub use requirements::Row;
 pub use text::table;
@@ -245,11 +246,6 @@ fn oldest_driver(toolkit: Option<&str>) -> u32 {
         Some(..=11) => 450,
         _ => 525,
     }
-}
-
-/// `580` of `580.65.06`.
-fn major(version: &str) -> Option<u32> {
-    version.split('.').next()?.parse().ok()
 }
 
 fn driver(asked: &Requirements, found: &Found) -> Row {

@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     io::{self, Read as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// Opens a file to read it. A pipe or a device is refused: it could be waited for without end.
@@ -17,6 +17,14 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
         return Err(io::Error::other("it is not a regular file"));
     }
     File::open(path)
+}
+
+/// What lies in a folder, in the order of names; nothing if there is no such folder.
+pub fn inside(folder: &Path) -> Vec<PathBuf> {
+    let mut inside: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    inside.sort();
+    inside
 }
 
 /// The bytes of a file that [`open_regular`] opens.

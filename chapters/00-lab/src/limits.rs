@@ -107,11 +107,8 @@ pub fn is_there(bytes: u64) -> bool {
 /// Bytes that programs can have before the system must take some from others; unknown beyond Linux.
 fn free() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let kib = |name: &str| {
-        let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
-        rest.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    Some(1024 * (kib("MemAvailable:")? + kib("SwapFree:").unwrap_or(0)))
+    let bytes = |name: &str| machine::kibibytes(&machine::field(&text, name)?);
+    Some(bytes("MemAvailable")? + bytes("SwapFree").unwrap_or(0))
 }
 
 /// The most threads that are started.

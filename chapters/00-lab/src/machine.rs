@@ -243,7 +243,7 @@ fn brand() -> Option<String> {
 }
 
 /// The text behind `name:` in a file of such lines.
-fn field(text: &str, name: &str) -> Option<String> {
+pub(crate) fn field(text: &str, name: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
         (key.trim() == name && !value.trim().is_empty()).then(|| value.trim().to_owned())
@@ -272,7 +272,7 @@ fn memory() -> u64 {
 }
 
 /// `16303520 kB` in bytes.
-fn kibibytes(text: &str) -> Option<u64> {
+pub(crate) fn kibibytes(text: &str) -> Option<u64> {
     text.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 

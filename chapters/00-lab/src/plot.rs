@@ -86,7 +86,7 @@ pub struct LimitLine {
 /// Lines over two axes.
 ///
 /// ```
-/// use lab::plot::{Axis, LinePlot, Scale, Series};
+/// use lab::plot::{Axis, LinePlot, Scale, Series, Sheet};
 /// let loss = Series {
 ///     name: "training".to_owned(),
 ///     points: vec![(1.0, 0.41), (2.0, 0.19), (3.0, 0.12)],
@@ -99,7 +99,7 @@ pub struct LimitLine {
 ///     series: vec![loss],
 ///     limits: vec![],
 /// };
-/// assert!(plot.svg().starts_with("<svg"));
+/// assert!(plot.svg_on(Sheet::Wide).starts_with("<svg"));
 /// ```
 #[derive(Clone, Debug)]
 pub struct LinePlot {
@@ -138,22 +138,10 @@ impl LinePlot {
         );
         let other = self.y.toggled.then(|| {
             let other = Self { y: self.y.other(), ..self.clone() };
-            [Sheet::Wide, Sheet::Narrow].map(|sheet| other.svg_on(sheet))
+            Sheet::BOTH.map(|sheet| other.svg_on(sheet))
         });
-        let narrow = self.svg_on(Sheet::Narrow);
-        Drawing { svg: self.svg(), narrow, caption: caption.into(), alt, other }
-    }
-
-    /// The last point of the series with this name; not numbers without one.
-    pub fn end(&self, name: &str) -> (f64, f64) {
-        let named = self.series.iter().find(|series| series.name == name);
-        named.and_then(|series| series.points.last()).copied().unwrap_or((f64::NAN, f64::NAN))
-    }
-
-    /// The figure, as SVG without blank lines. Points that have no position on an axis (not a number, or
-    /// not positive on a logarithmic one) are left out.
-    pub fn svg(&self) -> String {
-        self.svg_on(Sheet::Wide)
+        let [svg, narrow] = Sheet::BOTH.map(|sheet| self.svg_on(sheet));
+        Drawing { svg, narrow, caption: caption.into(), alt, other }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A bar redraws its line, which in a file, a pipe or a notebook leaves garbage or nothing. There a line is
 //! written every few seconds instead. `NO_COLOR` is obeyed.
 
-use crate::{names::variable, out::harmless, record::Value};
+use crate::{Unit, names::variable, out::harmless, record::Value};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::{
     env,
@@ -26,13 +26,6 @@ pub struct Progress {
     brief: bool,
 }
 
-/// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Counts {
-    Steps,
-    Bytes,
-}
-
 impl Progress {
     /// Shows nothing: for tests.
     pub fn hidden() -> Self {
@@ -41,25 +34,25 @@ impl Progress {
 
     /// A job of `len` steps.
     pub fn new(title: impl Into<String>, len: u64) -> Self {
-        Self::start(title.into(), Some(len), Counts::Steps, false)
+        Self::start(title.into(), Some(len), Unit::Count, false)
     }
 
     /// [`Progress::new`] without the values that are measured, and with few lines where there is no bar.
     pub fn brief(title: impl Into<String>, len: u64) -> Self {
-        Self::start(title.into(), Some(len), Counts::Steps, true)
+        Self::start(title.into(), Some(len), Unit::Count, true)
     }
 
     /// A job of `len` bytes, or of unknown size: a download.
     pub fn bytes(title: impl Into<String>, len: Option<u64>) -> Self {
-        Self::start(title.into(), len, Counts::Bytes, false)
+        Self::start(title.into(), len, Unit::Bytes, false)
     }
 
     /// A job of unknown length.
     pub fn spinner(title: impl Into<String>) -> Self {
-        Self::start(title.into(), None, Counts::Steps, false)
+        Self::start(title.into(), None, Unit::Count, false)
     }
 
-    fn start(title: String, len: Option<u64>, counts: Counts, brief: bool) -> Self {
+    fn start(title: String, len: Option<u64>, counts: Unit, brief: bool) -> Self {
         let terminal =
             io::stderr().is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb");
         let (seconds, out): (_, Box<dyn Write + Send>) =
@@ -82,7 +75,7 @@ impl Progress {
     fn lines(
         title: String,
         len: Option<u64>,
-        counts: Counts,
+        counts: Unit,
         every: Duration,
         out: Box<dyn Write + Send>,
     ) -> Self {
@@ -92,7 +85,7 @@ impl Progress {
         Self::of(bar, Some(lines))
     }
 
-    fn bar(title: String, len: Option<u64>, counts: Counts, target: ProgressDrawTarget) -> Self {
+    fn bar(title: String, len: Option<u64>, counts: Unit, target: ProgressDrawTarget) -> Self {
         let made = Self::of(ProgressBar::with_draw_target(len, target).with_prefix(title), None);
         // A colour only where the user has not refused it; console also reads NO_COLOR, but not for every
         // kind of target.
@@ -104,10 +97,10 @@ impl Progress {
             (None, true) => "{spinner} {prefix}",
         };
         let count = match (len, counts) {
-            (Some(_), Counts::Steps) => "{pos}/{len} {elapsed}{left}",
-            (Some(_), Counts::Bytes) => "{binary_bytes}/{binary_total_bytes}{left}",
-            (None, Counts::Steps) => "{elapsed}",
-            (None, Counts::Bytes) => "{binary_bytes}",
+            (Some(_), Unit::Bytes) => "{binary_bytes}/{binary_total_bytes}{left}",
+            (None, Unit::Bytes) => "{binary_bytes}",
+            (Some(_), _) => "{pos}/{len} {elapsed}{left}",
+            (None, _) => "{elapsed}",
         };
         // A template that indicatif does not know would leave its own standard style.
         let template = format!("{begins} {count} {{wide_msg}}\n{{below}}");
@@ -183,7 +176,7 @@ impl Progress {
     /// The job is done: the bar goes away, plain lines get a last one with the time it took.
     pub fn finish(&self) {
         if let (Some(lines), false) = (&self.lines, self.bar.is_finished()) {
-            let time = crate::Unit::Seconds.format(self.bar.elapsed().as_secs_f64());
+            let time = Unit::Seconds.format(self.bar.elapsed().as_secs_f64());
             let mut lines = locked(lines);
             let line = format!("{}: done in {time}", lines.title);
             lines.line(&line);
@@ -219,7 +212,7 @@ fn value_line(value: &Value) -> String {
 
 struct Lines {
     title: String,
-    counts: Counts,
+    counts: Unit,
     every: Duration,
     last: Instant,
     out: Box<dyn Write + Send>,
@@ -240,10 +233,7 @@ impl Lines {
     }
 
     fn status(&self, job: &ProgressBar) -> String {
-        let count = |n: u64| match self.counts {
-            Counts::Steps => n.to_string(),
-            Counts::Bytes => crate::Unit::Bytes.format(n as f64),
-        };
+        let count = |n: u64| self.counts.format(n as f64);
         let (mut line, at) = (self.title.clone(), job.position());
         match job.length() {
             Some(len) => {
@@ -267,7 +257,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Samples, Unit, record::Limit};
+    use crate::{Samples, record::Limit};
     use indicatif::TermLike;
     use std::sync::Arc;
 
@@ -333,7 +323,7 @@ mod tests {
 
     /// Plain lines onto the sheet, at most one in `every`.
     fn lines(len: Option<u64>, every: Duration, sheet: &Sheet) -> Progress {
-        Progress::lines("job".to_owned(), len, Counts::Steps, every, Box::new(sheet.clone()))
+        Progress::lines("job".to_owned(), len, Unit::Count, every, Box::new(sheet.clone()))
     }
 
     #[test]
@@ -366,10 +356,10 @@ mod tests {
     #[test]
     fn a_terminal_gets_a_bar_of_its_kind_and_values_above_it() {
         for (len, counts, wanted) in [
-            (Some(4096), Counts::Steps, "2048/4096"),
-            (Some(4096), Counts::Bytes, "2.00 KiB/4.00 KiB"),
-            (None, Counts::Bytes, "2.00 KiB"),
-            (None, Counts::Steps, "job"),
+            (Some(4096), Unit::Count, "2048/4096"),
+            (Some(4096), Unit::Bytes, "2.00 KiB/4.00 KiB"),
+            (None, Unit::Bytes, "2.00 KiB"),
+            (None, Unit::Count, "job"),
         ] {
             let sheet = Sheet::default();
             let target = ProgressDrawTarget::term_like(Box::new(sheet.clone()));
@@ -401,7 +391,7 @@ mod tests {
         }
         for progress in [
             Progress::hidden(),
-            Progress::lines("a".to_owned(), None, Counts::Steps, Duration::ZERO, Box::new(Closed)),
+            Progress::lines("a".to_owned(), None, Unit::Count, Duration::ZERO, Box::new(Closed)),
         ] {
             progress.note("b");
             progress.inc(1);

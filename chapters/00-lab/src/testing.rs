@@ -5,6 +5,8 @@ pub use tools::{Tool, need, tell_at_end};
 
 use crate::{
     Budget, Chapter, Device, Error, Experiment, Figure, Key, Records, Samples, Table, chapter,
+    data::{Split, files::MNIST, idx},
+    files::inside,
     git::git,
     key::Quantity,
     machine::Machine,
@@ -73,6 +75,24 @@ pub fn put(folder: &Path, file: &str, text: impl AsRef<[u8]>) {
     let file = folder.join(file);
     fs::create_dir_all(file.parent().unwrap_or(folder)).expect("folders can be made");
     fs::write(file, text).expect("the file can be written");
+}
+
+/// The names of what lies in a folder, in order.
+pub fn names(folder: &Path) -> Vec<String> {
+    let name = |path: &PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
+    inside(folder).iter().filter_map(name).collect()
+}
+
+/// Writes what is to train and to test into a folder, as the four published files.
+///
+/// # Panics
+/// If it can't.
+pub fn put_set(folder: &Path, train: &Split, test: &Split) {
+    let [images, labels, test_images, test_labels] = MNIST.map(|file| file.name);
+    for (images, labels, split) in [(images, labels, train), (test_images, test_labels, test)] {
+        put(folder, images, idx::write_images(&split.images, split.rows, split.cols));
+        put(folder, labels, idx::write_labels(&split.labels));
+    }
 }
 
 /// Whether the pages' scripts can run here: older versions lack methods of arrays and texts.
@@ -195,7 +215,7 @@ pub fn has_data(script: &str, data: &Json) {
     let text = fs::read_to_string(&file).expect("the script can be read");
     let found =
         text.lines().find(|line| line.starts_with(BEGINS)).expect("the script has a line for data");
-    is_as_made(&file, &text, &text.replace(found, &format!("{BEGINS}{data};")));
+    is_as_made(&file, &text.replace(found, &format!("{BEGINS}{data};")));
 }
 
 /// Holds a file to what it should be.
@@ -203,16 +223,14 @@ pub fn has_data(script: &str, data: &Json) {
 /// # Panics
 /// If it is something else. With `UPDATE` in the environment it is written instead.
 #[allow(clippy::expect_used, reason = "it is for tests")]
-fn is_as_made(file: &Path, found: &str, wanted: &str) {
+pub fn is_as_made(file: &Path, wanted: &str) {
+    let found = fs::read_to_string(file).unwrap_or_default();
     if found != wanted && env::var_os("UPDATE").is_some() {
-        fs::write(file, wanted).expect("the file can be written");
-    } else {
-        assert!(
-            found == wanted,
-            "{} is stale; this test with UPDATE=1 writes it anew",
-            file.display()
-        );
+        return fs::write(file, wanted).expect("the file can be written");
     }
+    let differs = found.lines().zip(wanted.lines()).find(|(old, new)| old != new);
+    let file = file.display();
+    assert!(found == wanted, "{file} is stale; UPDATE=1 writes it anew: {differs:?}");
 }
 
 /// Compares a figure of `book/src`, for readers without JavaScript, with what a page's script draws: `function` returns it.
@@ -222,10 +240,8 @@ fn is_as_made(file: &Path, found: &str, wanted: &str) {
 #[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn is_drawn(picture: &str, script: &str, function: &str) {
     let Some(drawn) = node(script, function, &Json::Null) else { return };
-    let file = book("src").join(picture);
-    let found = fs::read_to_string(&file).unwrap_or_default();
     let drawn = drawn.as_str().expect("a figure is text");
-    is_as_made(&file, &found, &format!("{drawn}\n"));
+    is_as_made(&book("src").join(picture), &format!("{drawn}\n"));
 }
 
 /// A chapter with one experiment, which declares these keys and leaves nothing.

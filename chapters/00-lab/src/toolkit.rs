@@ -3,11 +3,10 @@
 //! It comes by NVIDIA's installer, by Conda or in Python packages, of which programs such as PyTorch bring some. So the
 //! folders of all of these are looked into, without starting any of these programs.
 
-use crate::names::variable;
+use crate::{files::inside, names::variable};
 use std::{
     env,
     ffi::OsString,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -49,13 +48,13 @@ fn roots_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     pythons.extend(with_python.filter_map(|folder| folder.parent()).map(Path::to_owned));
     pythons.extend(named("HOME").map(|home| home.join(".local")));
     for python in pythons {
-        for version in sorted(&python.join("lib")) {
+        for version in inside(&python.join("lib")) {
             let named = |start: &str| {
                 version.file_name().is_some_and(|n| n.to_string_lossy().starts_with(start))
             };
             if named("python3") {
                 for packages in ["site-packages", "dist-packages"] {
-                    all.extend(sorted(&version.join(packages).join("nvidia")));
+                    all.extend(inside(&version.join(packages).join("nvidia")));
                 }
             }
         }
@@ -88,7 +87,7 @@ pub fn candidates(name: &str, roots: &[PathBuf]) -> Vec<(PathBuf, Option<u32>)> 
     }
     let start = if cfg!(windows) { format!("{name}64_") } else { format!("lib{name}.so") };
     for folder in roots.iter().flat_map(|root| LIBRARIES.map(|folder| root.join(folder))) {
-        for path in sorted(&folder) {
+        for path in inside(&folder) {
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if let Some(rest) = file.strip_prefix(&start) {
                 let digits: String = rest
@@ -121,27 +120,15 @@ pub fn of_tiles() -> Option<PathBuf> {
 /// `nvidia/cuda_runtime` and so on.
 fn parts_beside(root: &Path) -> Vec<PathBuf> {
     match root.parent() {
-        Some(nvidia) if nvidia.file_name().is_some_and(|name| name == "nvidia") => sorted(nvidia),
+        Some(nvidia) if nvidia.file_name().is_some_and(|name| name == "nvidia") => inside(nvidia),
         _ => Vec::new(),
     }
-}
-
-/// What lies in a folder, in the order of names; nothing if there is no such folder.
-pub fn sorted(folder: &Path) -> Vec<PathBuf> {
-    let mut inside: Vec<PathBuf> =
-        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    inside.sort();
-    inside
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn touch(path: &Path) {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, "").unwrap();
-    }
+    use crate::testing::put;
 
     /// The roots below `folder` for these variables, relative to it.
     fn below(folder: &Path, variables: &[(&str, String)]) -> Vec<String> {
@@ -160,12 +147,12 @@ mod tests {
         let at = |name: &str| folder.path().join(name).display().to_string();
         let packages = "v/lib/python3.12/site-packages/nvidia";
         for file in ["b/bin/nvcc", "v/bin/python3", "a/x", "c/lib/x"] {
-            touch(&folder.path().join(file));
+            put(folder.path(), file, "");
         }
         for file in ["cu13/lib/x", "cublas/lib/x"] {
-            touch(&folder.path().join(packages).join(file));
+            put(&folder.path().join(packages), file, "");
         }
-        touch(&folder.path().join("h/.local/lib/python3.9/site-packages/nvidia/x/y"));
+        put(folder.path(), "h/.local/lib/python3.9/site-packages/nvidia/x/y", "");
         let [cu13, cublas] = ["cu13", "cublas"].map(|part| format!("{packages}/{part}"));
         let home = "h/.local/lib/python3.9/site-packages/nvidia/x".to_owned();
         let named = [("CUDA_PATH", at("a")), ("CUDA_HOME", at("a")), ("CUDA_ROOT", at("none"))];
@@ -184,7 +171,7 @@ mod tests {
         }
         let all = [&named[..], &path, &[("LD_LIBRARY_PATH", at("c/lib"))]].concat();
         assert_eq!(below(folder.path(), &all), ["a", "c", "b"], "the likeliest first");
-        assert!(sorted(&folder.path().join("none")).is_empty());
+        assert!(inside(&folder.path().join("none")).is_empty());
         assert!(roots().iter().all(|root| root.is_dir()));
     }
 }

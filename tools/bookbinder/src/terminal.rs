@@ -6,10 +6,7 @@ use std::{collections::BTreeSet, sync::Mutex};
 /// A line on the error stream that is printed once, however often the same is found.
 pub fn note_once(line: String) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    if let Ok(mut said) = SAID.lock()
-        && !said.contains(&line)
-    {
-        warn(&line);
-        said.insert(line);
+    if SAID.lock().is_ok_and(|mut said| said.insert(line.clone())) {
+        warn(line);
     }
 }

@@ -153,10 +153,7 @@ mod tests {
         }
         write(ours.path(), out.path()).unwrap();
         let fonts = out.path().join("fonts");
-        let mut names: Vec<_> =
-            fs::read_dir(&fonts).unwrap().flatten().map(|entry| entry.file_name()).collect();
-        names.sort();
-        assert_eq!(names, ["fonts.css", "fonts.txt"]);
+        assert_eq!(lab::testing::names(&fonts), ["fonts.css", "fonts.txt"]);
         let css = fs::read_to_string(fonts.join("fonts.css")).unwrap();
         assert!(css.contains("url(\"data:font/woff2;base64,YWJj\") format"), "{css}");
         let broken = with_fonts("src: url(\"gone.woff2\")", &fonts).unwrap_err().to_string();

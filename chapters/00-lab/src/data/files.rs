@@ -8,11 +8,11 @@ use super::{
     idx,
     set::{DataSet, Source, Split},
 };
-use crate::{Error, Result, limits};
+use crate::{Error, Result, files::inside, limits};
 use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, BufRead, BufReader, Read},
     ops::Range,
     path::{Path, PathBuf},
@@ -242,8 +242,7 @@ fn find(folder: &Path, name: &str) -> Result<PathBuf> {
 }
 
 fn folders(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+    inside(folder).into_iter().filter(|path| path.is_dir()).collect()
 }
 
 /// The file in this very folder, under the published name or the one with a dot in place of the last hyphen but one

@@ -58,8 +58,7 @@ impl Library {
     /// knows do not: they make code for which the driver is too old (CUDA compatibility guide).
     pub fn fits(self, version: &str, driver: Option<u32>) -> bool {
         let (Self::Nvrtc | Self::Cublas, Some(driver)) = (self, driver) else { return true };
-        let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-        major.is_none_or(|major| major <= driver / 1000)
+        major(version).is_none_or(|major| major <= driver / 1000)
     }
 
     /// What a library that has been loaded says its version is.
@@ -93,14 +92,7 @@ impl Library {
                 Some(version.map(|part| part.to_string()).join("."))
             }
             Self::Nccl => {
-                let version = number(library, b"ncclGetVersion\0")?;
-                // Since 2.9 the number is major · 10000 + minor · 100 + patch.
-                Some(match version {
-                    ..10_000 => {
-                        format!("{}.{}.{}", version / 1000, version / 100 % 10, version % 100)
-                    }
-                    _ => format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100),
-                })
+                Some(dotted(usize::try_from(number(library, b"ncclGetVersion\0")?).ok()?))
             }
             Self::Cudnn => {
                 // SAFETY: size_t cudnnGetVersion(void), by cuDNN's manual.
@@ -109,7 +101,7 @@ impl Library {
                         library.get(b"cudnnGetVersion\0").ok()?;
                     call()
                 };
-                Some(cudnn(version))
+                Some(dotted(version))
             }
             Self::Driver => {
                 // SAFETY: CUresult cuInit(unsigned int), by the driver's manual; zero is its only flag.
@@ -158,22 +150,28 @@ pub fn driver_version() -> Option<u32> {
     u32::try_from(number(&library, b"cuDriverGetVersion\0")?).ok()
 }
 
+/// `580` of `580.65.06`.
+pub fn major(version: &str) -> Option<u32> {
+    version.split('.').next()?.parse().ok()
+}
+
 /// `12.4` of 12040.
 pub fn cuda(version: u32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }
 
-/// `9.1.0` of 90100, and `8.9.7` of 8907: since version 9 the major number stands before four digits (`cudnn_version.h`).
-fn cudnn(version: usize) -> String {
+/// `9.1.0` of 90100, and `8.9.7` of 8907: since cuDNN 9 and NCCL 2.9 the major number stands before four digits
+/// (`cudnn_version.h`, `nccl.h`).
+fn dotted(version: usize) -> String {
     let major = if version < 10_000 { 1000 } else { 10_000 };
     format!("{}.{}.{}", version / major, version % major / 100, version % 100)
 }
 
-/// Calls `int name(int *)`, the form that NVIDIA's libraries share, and returns the number if all went well.
+/// Calls `int name(int *)`, the form that NVIDIA's libraries and Vulkan's loader share, and returns the number if all went well.
 fn number(library: &libloading::Library, name: &[u8]) -> Option<c_int> {
     let mut value: c_int = 0;
-    // SAFETY: the callers name functions of this very form: ncclGetVersion, cuDeviceGetCount and
-    // cuDriverGetVersion, by their manuals.
+    // SAFETY: the callers name functions of this very form: ncclGetVersion, cuDeviceGetCount, cuDriverGetVersion and
+    // vkEnumerateInstanceVersion (whose number has no sign), by their manuals.
     let status = unsafe {
         let call: Symbol<unsafe extern "C" fn(*mut c_int) -> c_int> = library.get(name).ok()?;
         call(&raw mut value)
@@ -191,14 +189,8 @@ fn open(files: impl IntoIterator<Item = PathBuf>) -> impl Iterator<Item = libloa
 pub fn vulkan() -> Option<String> {
     let names = ["libvulkan.so.1", "libvulkan.1.dylib", "vulkan-1.dll"];
     let library = open(names.map(PathBuf::from)).next()?;
-    let mut version: c_uint = 0;
-    // SAFETY: VkResult vkEnumerateInstanceVersion(uint32_t *), by Vulkan's specification.
-    let status = unsafe {
-        let call: Symbol<unsafe extern "C" fn(*mut c_uint) -> c_int> =
-            library.get(b"vkEnumerateInstanceVersion\0").ok()?;
-        call(&raw mut version)
-    };
-    (status == 0).then(|| format!("{}.{}", version >> 22 & 0x7f, version >> 12 & 0x3ff))
+    let version = number(&library, b"vkEnumerateInstanceVersion\0")?;
+    Some(format!("{}.{}", version >> 22 & 0x7f, version >> 12 & 0x3ff))
 }
 
 /// The devices that `OpenCL` shows, by kind and name: `GPU: NVIDIA H200, CPU: pthread-AMD EPYC`; `None` without a loader
@@ -268,7 +260,8 @@ mod tests {
         assert!(Library::Nccl.fits("2.28.9", Some(1000)));
         assert!(Library::Cudnn.fits("9.1.0", Some(1000)));
         assert_eq!(cuda(12_040), "12.4");
-        assert_eq!([8907, 90_100].map(cudnn), ["8.9.7", "9.1.0"]);
+        assert_eq!([8907, 90_100].map(dotted), ["8.9.7", "9.1.0"]);
+        assert_eq!([2804, 22_809].map(dotted), ["2.8.4", "2.28.9"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Horizontal bars.
 
 use super::{
-    canvas::{Area, Hang, Ink, LINE, Sheet, drawn, text_width, wrapped},
+    canvas::{Area, HPos, Ink, LINE, Sheet, drawn, text_width, wrapped},
     frame::{at, scaled, tenths, x_axis},
     scale::{Axis, Ruler, Scale, fits},
     spots::widest,
@@ -37,13 +37,6 @@ impl Bar {
             Err(error) => Err(error),
         }
     }
-
-    /// Each bar in words, for those who do not see it.
-    pub fn in_words(bars: &[Self]) -> String {
-        let words: Vec<String> =
-            bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text)).collect();
-        words.join("; ")
-    }
 }
 
 /// Horizontal bars, for a ladder of versions.
@@ -64,6 +57,7 @@ impl BarPlot {
             Scale::Linear => "",
             Scale::Log => " on a logarithmic scale",
         };
+        let bars = self.bars.iter().map(|bar| format!("{}: {}", bar.name, bar.text));
         let limits = self
             .limits
             .iter()
@@ -71,24 +65,19 @@ impl BarPlot {
         let alt = format!(
             "Bars{scale}, {}. {}{}.",
             self.axis.label,
-            Bar::in_words(&self.bars),
+            bars.collect::<Vec<_>>().join("; "),
             limits.collect::<String>()
         );
         let other = self.axis.toggled.then(|| {
             let other = Self { axis: self.axis.other(), ..self.clone() };
-            [Sheet::Wide, Sheet::Narrow].map(|sheet| other.svg_on(sheet))
+            Sheet::BOTH.map(|sheet| other.svg_on(sheet))
         });
-        let narrow = self.svg_on(Sheet::Narrow);
-        Drawing { svg: self.svg(), narrow, caption: caption.into(), alt, other }
+        let [svg, narrow] = Sheet::BOTH.map(|sheet| self.svg_on(sheet));
+        Drawing { svg, narrow, caption: caption.into(), alt, other }
     }
 
-    /// The figure, as SVG without blank lines. Bars start at the axis' base; without one at zero, and on a logarithmic
-    /// axis at its lower end.
-    pub fn svg(&self) -> String {
-        self.svg_on(Sheet::Wide)
-    }
-
-    /// The figure for this width.
+    /// The figure for this width, as SVG without blank lines. Bars start at the axis' base; without one at zero, and on a
+    /// logarithmic axis at its lower end.
     pub fn svg_on(&self, sheet: Sheet) -> String {
         let frame = Frame::new(self, sheet);
         let Frame { axis, x, signs, area, .. } = &frame;
@@ -254,7 +243,7 @@ impl<'p> Frame<'p> {
         let mut y = top + 0.5 * GAP + 2.0;
         for (i, bar) in self.plot.bars.iter().enumerate() {
             let (first, middle) = self.middles(i, y);
-            let (at, hang) = if self.above { (0.0, Hang::Start) } else { (left - 8.0, Hang::End) };
+            let (at, hang) = if self.above { (0.0, HPos::Left) } else { (left - 8.0, HPos::Right) };
             for (k, line) in self.names[i].iter().enumerate() {
                 let middle = first + LINE * k as f64;
                 marks.texts.push(Text::new(at, middle, hang, Ink::Text, line));
@@ -264,7 +253,7 @@ impl<'p> Frame<'p> {
             }
             for (k, line) in self.reasons[i].iter().enumerate() {
                 let middle = middle + LINE * k as f64;
-                marks.texts.push(Text::new(left + 6.0, middle, Hang::Start, Ink::Faint, line));
+                marks.texts.push(Text::new(left + 6.0, middle, HPos::Left, Ink::Faint, line));
             }
             y += self.height(i);
         }
@@ -287,7 +276,7 @@ impl<'p> Frame<'p> {
         let clear = to.max(spread.map_or(to, |spread| spread.1)) + 7.0;
         let sides = [from, middle - 0.5 * THICK, to, middle + 0.5 * THICK];
         marks.shapes.push(Shape { sides, spread, middle });
-        marks.texts.push(Text::new(clear, middle, Hang::Start, Ink::Text, &bar.text));
+        marks.texts.push(Text::new(clear, middle, HPos::Left, Ink::Text, &bar.text));
         let number = |value: f64| Unit::Number.format(value);
         let quartiles = if low < high {
             format!("quartiles {} to {}", number(low), number(high))
@@ -317,13 +306,13 @@ struct Shape {
 /// A line of text.
 struct Text<'a> {
     at: (f64, f64),
-    hang: Hang,
+    hang: HPos,
     ink: Ink,
     words: &'a str,
 }
 
 impl<'a> Text<'a> {
-    fn new(at: f64, middle: f64, hang: Hang, ink: Ink, words: &'a str) -> Self {
+    fn new(at: f64, middle: f64, hang: HPos, ink: Ink, words: &'a str) -> Self {
         Self { at: (at, middle), hang, ink, words }
     }
 
@@ -331,9 +320,9 @@ impl<'a> Text<'a> {
     fn area(&self) -> Area {
         let (wide, (at, middle)) = (text_width(self.words), self.at);
         let left = match self.hang {
-            Hang::Start => at,
-            Hang::Middle => at - 0.5 * wide,
-            Hang::End => at - wide,
+            HPos::Left => at,
+            HPos::Center => at - 0.5 * wide,
+            HPos::Right => at - wide,
         };
         [left, middle - 0.5 * LINE, left + wide, middle + 0.5 * LINE]
     }
@@ -365,7 +354,7 @@ struct Sign {
     at: f64,
     top: f64,
     text: (f64, f64),
-    hang: Hang,
+    hang: HPos,
 }
 
 /// The names of the limits: a row for each, next to its line on the side that no other line comes down.
@@ -382,13 +371,13 @@ fn signs(limits: &[&(String, f64)], x: &Ruler, width: f64) -> Vec<Sign> {
         let middle = (row as f64 + 0.5) * LINE;
         let wide = text_width(name);
         let (text, hang, top) = if rights {
-            ((at + 5.0, middle), Hang::Start, middle - 0.4 * LINE)
+            ((at + 5.0, middle), HPos::Left, middle - 0.4 * LINE)
         } else if lefts {
-            ((at - 5.0, middle), Hang::End, middle - 0.4 * LINE)
+            ((at - 5.0, middle), HPos::Right, middle - 0.4 * LINE)
         } else {
             // It stands over its line.
             let start = (at - 0.5 * wide).min(width - wide).max(0.0);
-            ((start, middle), Hang::Start, middle + 0.5 * LINE)
+            ((start, middle), HPos::Left, middle + 0.5 * LINE)
         };
         Sign { name: name.to_owned(), at, top, text, hang }
     });

@@ -9,11 +9,14 @@ use plotters::{
     prelude::*,
     style::{
         RGBAColor,
-        text_anchor::{HPos, Pos, VPos},
+        text_anchor::{Pos, VPos},
     },
 };
 use plotters_backend::{BackendColor, BackendCoord, BackendTextStyle, DrawingErrorKind};
 use std::{cell::RefCell, convert::Infallible, fmt::Write as _, rc::Rc};
+
+/// The part of a text that is at its point.
+pub use plotters::style::text_anchor::HPos;
 
 /// A width that a figure is drawn for. A page shows the drawing that fits, at its own size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +28,9 @@ pub enum Sheet {
 }
 
 impl Sheet {
+    /// Both, as a page has them.
+    pub const BOTH: [Self; 2] = [Self::Wide, Self::Narrow];
+
     /// Its width in units.
     pub const fn width(self) -> f64 {
         match self {
@@ -98,17 +104,6 @@ impl Ink {
             _ => DATA,
         }
     }
-}
-
-/// Where a text hangs on its point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hang {
-    /// The text starts at the point.
-    Start,
-    /// Its middle is at the point.
-    Middle,
-    /// It ends at the point.
-    End,
 }
 
 /// A rectangle: left, top, right, bottom.
@@ -280,8 +275,7 @@ impl Canvas {
         if d.is_empty() {
             return;
         }
-        let RGBAColor(r, g, b, alpha) = ink.color();
-        let stroke = painted("stroke", BackendColor { alpha, rgb: (r, g, b) });
+        let stroke = painted("stroke", ink.color().to_backend_color());
         let class = if ink == Ink::Grid { "class=\"grid\" " } else { "" };
         let element = format!(
             "<path {class}fill=\"none\" {stroke} stroke-width=\"{width}\"{more} d=\"{d}\"/>\n"
@@ -301,16 +295,11 @@ impl Canvas {
     }
 
     /// One line of text whose middle is at the height of `at`.
-    pub fn text(&self, (x, y): (f64, f64), hang: Hang, ink: Ink, text: &str) {
+    pub fn text(&self, (x, y): (f64, f64), hang: HPos, ink: Ink, text: &str) {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if text.is_empty() {
             return;
         }
-        let hang = match hang {
-            Hang::Start => HPos::Left,
-            Hang::Middle => HPos::Center,
-            Hang::End => HPos::Right,
-        };
         let color = ink.color();
         let style = ("sans-serif", fine(TEXT))
             .into_text_style(&self.area)
@@ -318,6 +307,13 @@ impl Canvas {
             .pos(Pos::new(hang, VPos::Bottom));
         let at = (fine(x), fine(y + BASELINE));
         let _ = self.on(WORDS).draw(&Text::new(text, at, style));
+    }
+
+    /// Lines of text below each other: the first begins at `from`.
+    pub fn lines_of_text(&self, (x, y): (f64, f64), lines: &[String]) {
+        for (k, line) in lines.iter().enumerate() {
+            self.text((x, y + k as f64 * LINE), HPos::Left, Ink::Text, line);
+        }
     }
 
     /// The mark of a series at each of the points: eight shapes, so that colour is never the only difference.
@@ -338,8 +334,7 @@ impl Canvas {
         if d.is_empty() {
             return;
         }
-        let RGBAColor(r, g, b, alpha) = Ink::Series(series).color();
-        let color = |attribute| painted(attribute, BackendColor { alpha, rgb: (r, g, b) });
+        let color = |attribute| painted(attribute, PALETTE[series % 8].to_backend_color());
         let paint = if hollow {
             format!("fill=\"none\" {} stroke-width=\"2.2\"", color("stroke"))
         } else {
@@ -446,7 +441,7 @@ mod tests {
                 canvas.markers(series, &[(20.0, 20.0)]);
                 canvas.fill(&[(0.0, 0.0), (9.0, 9.0), (0.0, 9.0)], Ink::Band(series));
             }
-            canvas.text((5.0, 5.0), Hang::Middle, Ink::Text, "a < b\n\n & c");
+            canvas.text((5.0, 5.0), HPos::Center, Ink::Text, "a < b\n\n & c");
         });
         let css = std::fs::read_to_string(crate::testing::book("theme/throughput.css")).unwrap();
         for attribute in ["fill", "stroke"] {
@@ -475,7 +470,7 @@ mod tests {
     fn text_hides_no_data_and_is_hidden_by_none_of_the_grid() {
         let svg = drawn(Sheet::Narrow, 50.0, "", |canvas| {
             canvas.markers(0, &[(9.0, 9.0)]);
-            canvas.text((5.0, 5.0), Hang::Start, Ink::Text, "words");
+            canvas.text((5.0, 5.0), HPos::Left, Ink::Text, "words");
             canvas.line(&[(0.0, 9.0), (60.0, 9.0)], Ink::Grid, 1.0);
         });
         let order = ["<polyline", "words", "<path"].map(|part| svg.find(part));

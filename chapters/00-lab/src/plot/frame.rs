@@ -1,7 +1,7 @@
 //! What figures have in common: the horizontal axis, and the values that they tell.
 
 use super::{
-    canvas::{Area, Canvas, Hang, Ink, LINE, escaped, text_width, wrapped},
+    canvas::{Area, Canvas, HPos, Ink, LINE, escaped, text_width, wrapped},
     scale::{Axis, Ruler},
 };
 use crate::{record::Value, units::plain};
@@ -25,7 +25,7 @@ pub fn x_axis(canvas: &Canvas, axis: &Axis, x: &Ruler, [left, top, right, bottom
         let middle = at.clamp(half, (width - half).max(half));
         if middle - half >= free_from {
             grid.push(vec![(at, top), (at, bottom)]);
-            canvas.text((middle, bottom + 1.05 * LINE), Hang::Middle, Ink::Text, &text);
+            canvas.text((middle, bottom + 1.05 * LINE), HPos::Center, Ink::Text, &text);
             free_from = middle + half + 8.0;
         }
     }
@@ -35,7 +35,7 @@ pub fn x_axis(canvas: &Canvas, axis: &Axis, x: &Ruler, [left, top, right, bottom
         let half = 0.5 * text_width(line);
         let middle = (0.5 * (left + right)).max(half).min((width - half).max(half));
         let at = (middle, bottom + (2.25 + k as f64) * LINE);
-        canvas.text(at, Hang::Middle, Ink::Text, line);
+        canvas.text(at, HPos::Center, Ink::Text, line);
     }
 }
 

@@ -1,6 +1,6 @@
 //! A map of cells: two choices, and what came of each pair of them.
 
-use super::canvas::{Hang, Ink, LINE, Sheet, drawn, text_width};
+use super::canvas::{HPos, Ink, LINE, Sheet, drawn, text_width};
 use crate::Drawing;
 
 /// Rows and columns of cells. Each cell has its number written in it, and a tint that shows it at a glance.
@@ -37,16 +37,11 @@ impl HeatMap {
         };
         let rows: Vec<String> = self.rows.iter().map(row).collect();
         let alt = format!("A map over {}. {}.", self.x, rows.join("; "));
-        let narrow = self.svg_on(Sheet::Narrow);
-        Drawing { svg: self.svg(), narrow, caption: caption.into(), alt, other: None }
+        let [svg, narrow] = Sheet::BOTH.map(|sheet| self.svg_on(sheet));
+        Drawing { svg, narrow, caption: caption.into(), alt, other: None }
     }
 
-    /// The figure, as SVG without blank lines.
-    pub fn svg(&self) -> String {
-        self.svg_on(Sheet::Wide)
-    }
-
-    /// The figure for this width.
+    /// The figure for this width, as SVG without blank lines.
     pub fn svg_on(&self, sheet: Sheet) -> String {
         const HIGH: f64 = 34.0;
         let names = self.rows.iter().map(|(name, _)| text_width(name)).fold(0.0, f64::max);
@@ -58,10 +53,10 @@ impl HeatMap {
         let widest = self.columns.iter().map(|name| text_width(name)).fold(0.0, f64::max);
         let turns = if widest + 4.0 > wide { 1.0 } else { 0.0 };
         drawn(sheet, bottom + (2.0 + turns) * LINE + 10.0, "", |canvas| {
-            canvas.text((left - 10.0, 0.5 * LINE), Hang::End, Ink::Text, &self.y);
+            canvas.text((left - 10.0, 0.5 * LINE), HPos::Right, Ink::Text, &self.y);
             for (row, (name, cells)) in self.rows.iter().enumerate() {
                 let up = top + HIGH * row as f64;
-                canvas.text((left - 10.0, up + 0.5 * HIGH), Hang::End, Ink::Text, name);
+                canvas.text((left - 10.0, up + 0.5 * HIGH), HPos::Right, Ink::Text, name);
                 for (column, cell) in cells.iter().enumerate() {
                     let from = left + wide * column as f64;
                     let area = [from + 1.5, up + 1.5, from + wide - 1.5, up + HIGH - 1.5];
@@ -71,15 +66,15 @@ impl HeatMap {
                         canvas.line(&[(l, t), (r, t), (r, b), (l, b), (l, t)], Ink::Text, 2.0);
                     }
                     let middle = (from + 0.5 * wide, up + 0.5 * HIGH);
-                    canvas.text(middle, Hang::Middle, Ink::Text, &cell.text);
+                    canvas.text(middle, HPos::Center, Ink::Text, &cell.text);
                 }
             }
             for (column, name) in self.columns.iter().enumerate() {
                 let row = 0.6 + turns * (column % 2) as f64;
                 let at = (left + wide * (column as f64 + 0.5), bottom + row * LINE);
-                canvas.text(at, Hang::Middle, Ink::Text, name);
+                canvas.text(at, HPos::Center, Ink::Text, name);
             }
-            canvas.text((left, bottom + (1.7 + turns) * LINE), Hang::Start, Ink::Text, &self.x);
+            canvas.text((left, bottom + (1.7 + turns) * LINE), HPos::Left, Ink::Text, &self.x);
         })
     }
 }
@@ -102,12 +97,15 @@ mod tests {
 
     #[test]
     fn every_cell_row_and_column_is_written() {
-        let svg = map(2, 3).svg();
+        let svg = map(2, 3).svg_on(Sheet::Wide);
         for word in ["learning rate", "batch", "c0", "c2", "r0", "r1", "0%", "5%"] {
             assert!(svg.contains(&format!("{word}\n")) || svg.contains(word), "{word}");
         }
         assert!(!svg.contains("\n\n"));
         assert_eq!(svg.matches('%').count(), 6, "{svg}");
-        assert!(map(0, 0).svg().starts_with("<svg"), "nothing to show is still a figure");
+        assert!(
+            map(0, 0).svg_on(Sheet::Wide).starts_with("<svg"),
+            "nothing to show is still a figure"
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Axis, LinePlot, Series, Sheet,
-    canvas::{Area, Canvas, Hang, Ink, LINE, drawn, escaped, text_width, wrapped},
+    canvas::{Area, Canvas, HPos, Ink, LINE, drawn, escaped, text_width, wrapped},
     frame::{at, tenths, x_axis},
     scale::{Ruler, fits},
     spots::{self, Busy, Spot, around, beside, far_spot, quiet_spot, spread_apart, widest, within},
@@ -142,9 +142,8 @@ impl<'p> Layout<'p> {
                 if !spot.leader.is_empty() {
                     canvas.line(&spot.leader, Ink::Faint, 0.8);
                 }
-                for (at, text) in spot.texts() {
-                    canvas.text(at, Hang::Start, Ink::Text, text);
-                }
+                let [left, top, ..] = spot.area;
+                canvas.lines_of_text((left, top + 0.5 * LINE), &spot.lines);
             }
             self.ends.iter().for_each(|end| end.draw(canvas));
         })
@@ -152,15 +151,13 @@ impl<'p> Layout<'p> {
 
     fn draw_axes(&self, canvas: &Canvas) {
         let [left, _, right, _] = self.area;
-        for (k, line) in self.title.iter().enumerate() {
-            canvas.text((0.0, (k as f64 + 0.5) * LINE), Hang::Start, Ink::Text, line);
-        }
+        canvas.lines_of_text((0.0, 0.5 * LINE), &self.title);
         self.key.draw(canvas, self.title.len() as f64 * LINE + 4.0);
         let across = |tick: &f64| vec![(left, self.y.at(*tick)), (right, self.y.at(*tick))];
         let grid: Vec<_> = self.y_ticks.iter().map(|(tick, _)| across(tick)).collect();
         canvas.lines(&grid, Ink::Grid, 1.0);
         for (tick, text) in &self.y_ticks {
-            canvas.text((left - 7.0, self.y.at(*tick)), Hang::End, Ink::Text, text);
+            canvas.text((left - 7.0, self.y.at(*tick)), HPos::Right, Ink::Text, text);
         }
         x_axis(canvas, &self.plot.x, &self.x, self.area);
     }
@@ -179,7 +176,8 @@ fn apart(axis: &Axis, ruler: &Ruler) -> Vec<(f64, String)> {
 }
 
 impl LinePlot {
-    /// The figure for this width.
+    /// The figure for this width, as SVG without blank lines. Points that have no position on an axis (not a number, or
+    /// not positive on a logarithmic one) are left out.
     pub fn svg_on(&self, sheet: Sheet) -> String {
         // A name for which there is no room beside what it names goes to the key, which changes the layout.
         let mut keyed = Vec::new();
@@ -341,17 +339,15 @@ impl Key {
 
     fn draw(&self, canvas: &Canvas, top: f64) {
         for (name, lines, left, row) in &self.entries {
-            let middle = |k: usize| top + (row + k as f64 + 0.5) * LINE;
+            let middle = top + (row + 0.5) * LINE;
             match *name {
-                Name::Series(i) => canvas.markers(i, &[(left + 7.0, middle(0))]),
+                Name::Series(i) => canvas.markers(i, &[(left + 7.0, middle)]),
                 limit @ Name::Limit(_) => {
-                    let line = vec![(*left, middle(0)), (left + 15.0, middle(0))];
+                    let line = vec![(*left, middle), (left + 15.0, middle)];
                     canvas.dashed(&[line], 1.6, self.dash(limit));
                 }
             }
-            for (k, line) in lines.iter().enumerate() {
-                canvas.text((left + Self::MARK, middle(k)), Hang::Start, Ink::Text, line);
-            }
+            canvas.lines_of_text((left + Self::MARK, middle), lines);
         }
     }
 }
@@ -405,9 +401,7 @@ impl EndLabel {
         }
         canvas.markers(*series, &[(*x, *y)]);
         let first = y - 0.5 * LINE * (lines.len() as f64 - 1.0);
-        for (k, line) in lines.iter().enumerate() {
-            canvas.text((x + 9.0, first + LINE * k as f64), Hang::Start, Ink::Text, line);
-        }
+        canvas.lines_of_text((x + 9.0, first), lines);
     }
 }
 

@@ -17,13 +17,6 @@ impl Spot {
         let area = [left, middle - half, left + widest(lines), middle + half];
         Self { area, lines: lines.to_vec(), leader: Vec::new(), dislike }
     }
-
-    /// Its lines, each with the point where it begins.
-    pub fn texts(&self) -> impl Iterator<Item = ((f64, f64), &str)> {
-        let [left, top, ..] = self.area;
-        let at = move |k: usize| (left, top + LINE * (k as f64 + 0.5));
-        self.lines.iter().enumerate().map(move |(k, line)| (at(k), line.as_str()))
-    }
 }
 
 /// The width of the widest line.

@@ -67,7 +67,7 @@ fn a_line_plot_names_its_axes_its_series_and_its_limits() {
         name: "FMA peak".to_owned(),
         points: vec![(512.0, 70.0), (1024.0, 70.0)],
     }];
-    let svg = plot.svg();
+    let svg = plot.svg_on(Sheet::Wide);
     assert_sound(&svg);
     for text in
         [">naive<", ">packed<", ">FMA peak<", ">512<", ">1024<", ">rate (GFLOP/s, log scale)<"]
@@ -86,7 +86,7 @@ fn a_line_plot_names_its_axes_its_series_and_its_limits() {
     };
     assert_eq!(bands(&svg), 0);
     plot.series[0].band = vec![(0.4, 0.6), (0.2, 0.4)];
-    assert_eq!(bands(&plot.svg()), 1, "a spread becomes a band");
+    assert_eq!(bands(&plot.svg_on(Sheet::Wide)), 1, "a spread becomes a band");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn names_at_the_ends_of_lines_do_not_overlap() {
             .map(|i| series(&format!("line {i}"), &[(0.0, 0.0), (1.0, 5.0 + 0.01 * f64::from(i))]))
             .collect(),
     );
-    let svg = plot.svg();
+    let svg = plot.svg_on(Sheet::Wide);
     let named = |line: &&str| line.contains(">line ");
     let named = svg.lines().filter(named).collect::<Vec<_>>().join("\n");
     let mut places = attributes(&named, "text", "y");
@@ -113,7 +113,7 @@ fn a_bar_is_as_long_as_its_value_on_the_axis() {
         bars: vec![bar("a", Some(50.0), "50"), bar("b", Some(100.0), "100")],
         limits: vec![("limit".to_owned(), 120.0)],
     };
-    let svg = plot.svg();
+    let svg = plot.svg_on(Sheet::Wide);
     assert_sound(&svg);
     let lengths: Vec<f64> = sides(&svg).iter().map(|(left, right)| right - left).collect();
     assert_eq!(lengths.len(), 2);
@@ -132,7 +132,7 @@ fn a_bar_that_was_not_measured_says_why() {
         ],
         limits: vec![],
     };
-    let svg = plot.svg();
+    let svg = plot.svg_on(Sheet::Wide);
     assert_sound(&svg);
     assert!(svg.contains("not measured: this CPU has no AMX"));
     assert_eq!(svg.matches("<polygon").count(), 1);
@@ -181,7 +181,7 @@ fn a_name_without_room_goes_to_the_key() {
     plot.x = plot.x.range(0.0, 1.0);
     plot.limits =
         vec![LimitLine { name: "the limit".to_owned(), points: vec![(0.0, 20.0), (1.0, 20.0)] }];
-    for sheet in [Sheet::Wide, Sheet::Narrow] {
+    for sheet in Sheet::BOTH {
         let svg = plot.svg_on(sheet);
         assert_eq!(svg.matches(">the limit<").count(), 1, "{svg}");
         assert_eq!(svg.matches("stroke-dasharray").count(), 2, "one in the key");
@@ -191,7 +191,7 @@ fn a_name_without_room_goes_to_the_key() {
 #[test]
 fn a_figure_tells_its_values() {
     let plot = line_plot(Scale::Linear, vec![series("a \"<b>", &[(1.0, 2.0), (3.0, 4.5)])]);
-    let svg = plot.svg();
+    let svg = plot.svg_on(Sheet::Wide);
     let told = svg.split("data-at=\"").nth(1).unwrap().split('"').next().unwrap();
     let told: Json = serde_json::from_str(
         &told.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">"),
@@ -222,7 +222,7 @@ fn bars_of_ratios_begin_at_one() {
         bars: vec![bar("a quarter", Some(0.25), "0.25"), bar("four", Some(4.0), "4")],
         limits: vec![],
     };
-    for sheet in [Sheet::Wide, Sheet::Narrow] {
+    for sheet in Sheet::BOTH {
         let sides = sides(&plot.svg_on(sheet));
         assert!((sides[0].1 - sides[1].0).abs() < 0.2, "both touch 1: {sides:?}");
         assert!((sides[0].1 - sides[0].0 - sides[1].1 + sides[1].0).abs() < 0.3, "{sides:?}");
@@ -236,7 +236,7 @@ fn a_limit_runs_behind_no_value() {
         bars: vec![bar("a", Some(50.0), "50 GFLOP/s"), bar("b", Some(99.0), "99 GFLOP/s")],
         limits: vec![("limit".to_owned(), 58.0)],
     };
-    let svg = plot.svg();
+    let svg = plot.svg_on(Sheet::Wide);
     let dashed = svg.lines().find(|line| line.contains("stroke-dasharray")).unwrap();
     assert_eq!(dashed.matches('M').count(), 2, "it is interrupted once: {dashed}");
 }
@@ -268,7 +268,7 @@ proptest! {
         }).collect());
         plot.y.range = range;
         plot.limits = points.into_iter().map(|points| LimitLine { name: name.clone(), points }).collect();
-        let svg = plot.svg();
+        let svg = plot.svg_on(Sheet::Wide);
         prop_assert!(svg.lines().all(|line| !line.trim().is_empty()));
         prop_assert!(svg.ends_with("</svg>\n"));
         let plot = BarPlot {
@@ -276,6 +276,6 @@ proptest! {
             limits: bars.iter().flatten().map(|&v| (name.clone(), v)).collect(),
             bars: bars.into_iter().map(|v| bar(&name, v, "text")).collect(),
         };
-        prop_assert!(plot.svg().lines().all(|line| !line.trim().is_empty()));
+        prop_assert!(plot.svg_on(Sheet::Wide).lines().all(|line| !line.trim().is_empty()));
     }
 }

@@ -1,6 +1,6 @@
 //! The curves of a run as a figure.
 
-use crate::plot::{Axis, LinePlot, Scale, Series};
+use crate::plot::{Axis, LinePlot, Scale, Series, Sheet};
 
 /// Two curves of a run.
 pub fn lines(x: Axis, label: &str, curves: [(&str, Vec<(f64, f64)>); 2]) -> String {
@@ -11,7 +11,7 @@ pub fn lines(x: Axis, label: &str, curves: [(&str, Vec<(f64, f64)>); 2]) -> Stri
         joined: true,
     });
     let y = Axis::new(label, Scale::Linear);
-    LinePlot { x, y, series: series.into(), limits: Vec::new() }.svg()
+    LinePlot { x, y, series: series.into(), limits: Vec::new() }.svg_on(Sheet::Wide)
 }
 
 /// Two figures of equal size in one, one above the other.

@@ -9,6 +9,7 @@
 
 use crate::{
     Error, Result,
+    files::inside,
     run::{
         disk::{self, File},
         files::not_written,
@@ -17,7 +18,6 @@ use crate::{
 };
 use crc::{CRC_32_ISCSI, Crc};
 use std::{
-    fs,
     io::Write,
     path::{Path, PathBuf},
 };
@@ -97,10 +97,8 @@ fn event(seconds: f64, step: u64, what: &[u8]) -> Vec<u8> {
 
 /// A folder's event files, the oldest first.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
-    let mut paths: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
-    paths.sort();
+    let mut paths = inside(folder);
+    paths.retain(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(PREFIX)));
     paths
 }
 
@@ -154,6 +152,7 @@ fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     /// An event by hand, after `event.proto` and `summary.proto`: its time, its step as a varint, and what follows.
     fn by_hand(time: f64, step: &[u8], rest: &[u8]) -> Vec<u8> {

@@ -2,6 +2,7 @@
 
 use crate::{
     Error, Result,
+    files::inside,
     limits::let_large_writes_fail,
     out::warn,
     run::{
@@ -50,10 +51,10 @@ fn with_notes<T, E: Display>(
     kind: Option<Kind>,
     read: impl Fn(&Path) -> Result<T, E>,
 ) -> (Option<(PathBuf, T)>, Vec<String>) {
-    let entries = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
     // Of those that began in one second the number behind the name says which came last.
     let number = |run: &Path| run.to_str()?.rsplit_once('-')?.1.parse::<u64>().ok();
-    let mut dated: Vec<_> = entries
+    let mut dated: Vec<_> = inside(runs)
+        .into_iter()
         .filter(|run| [CHECKPOINT, MODEL].iter().any(|file| run.join(file).exists()))
         .filter(|run| kind.is_none() || Kind::of_run(run).is_none_or(|its| Some(its) == kind))
         .map(|run| (checkpoint::started(&run).map(|second| (second, number(&run))), run))

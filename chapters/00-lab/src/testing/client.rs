@@ -30,9 +30,9 @@ pub fn rest(mut stream: TcpStream) -> String {
 /// Waits until something holds.
 ///
 /// # Panics
-/// If it does not within a minute.
+/// If it does not within three minutes: others may keep the machine busy.
 pub fn soon(what: &str, mut holds: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_mins(1);
+    let until = Instant::now() + Duration::from_mins(3);
     while !holds() {
         assert!(Instant::now() < until, "{what}");
         thread::sleep(Duration::from_millis(5));

@@ -7,7 +7,7 @@ use crate::{
         disk::{Fault, fail},
         events::log,
     },
-    testing::timeless,
+    testing::{names, timeless},
 };
 use serde_json::Value;
 use std::{
@@ -44,8 +44,7 @@ pub fn state(run: &Path) -> Vec<(String, String)> {
         }
         other => (name.clone(), format!("{:?}", read(other))),
     };
-    let files = fs::read_dir(run).expect("a run").map(|entry| entry.expect("a file").file_name());
-    let mut all: Vec<_> = files.map(|name| of(name.into_string().expect("a name"))).collect();
+    let mut all: Vec<_> = names(run).into_iter().map(of).collect();
     all.sort();
     all
 }

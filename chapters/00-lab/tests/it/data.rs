@@ -3,7 +3,7 @@
 use flate2::{Compression, write::GzEncoder};
 use lab::{
     data::{self, Options, Places, Source, Split, drawn, files, idx},
-    testing::{Tool, need},
+    testing::{Tool, need, put_set},
 };
 use proptest::prelude::*;
 use std::{
@@ -18,24 +18,18 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// The four files of a small set, under the published names.
-fn save(folder: &Path, train: &Split, test: &Split, packed: bool) {
-    for (first, split) in [(0, train), (2, test)] {
-        let images = idx::write_images(&split.images, split.rows, split.cols);
-        for (file, bytes) in [(first, images), (first + 1, idx::write_labels(&split.labels))] {
-            let name = files::MNIST[file].name;
-            if packed {
-                fs::write(folder.join(format!("{name}.gz")), gzip(&bytes)).unwrap();
-            } else {
-                fs::write(folder.join(name), bytes).unwrap();
-            }
-        }
+/// Packs the four files of a set.
+fn pack(folder: &Path) {
+    for name in files::MNIST.map(|file| file.name) {
+        let bytes = fs::read(folder.join(name)).unwrap();
+        fs::write(folder.join(format!("{name}.gz")), gzip(&bytes)).unwrap();
+        fs::remove_file(folder.join(name)).unwrap();
     }
 }
 
 fn small(folder: &Path) -> data::DataSet {
     let set = drawn(30, 20, 5);
-    save(folder, &set.train, &set.test, false);
+    put_set(folder, &set.train, &set.test);
     set
 }
 
@@ -67,7 +61,10 @@ fn reads_plain_and_packed_files_of_any_count_and_size() {
     for packed in [false, true] {
         for (train, test) in [(&set.train, &set.test), (&odd, &odd)] {
             let folder = tempfile::tempdir().unwrap();
-            save(folder.path(), train, test, packed);
+            put_set(folder.path(), train, test);
+            if packed {
+                pack(folder.path());
+            }
             let read = read(folder.path()).unwrap();
             assert_eq!((&read.train, &read.test), (train, test));
             assert_eq!(read.source, Source::Files(folder.path().to_owned()));
@@ -80,7 +77,7 @@ fn reads_plain_and_packed_files_of_any_count_and_size() {
 fn the_mnist_crate_reads_files_of_its_size() {
     let folder = tempfile::tempdir().unwrap();
     let set = drawn(60_000, 10_000, 1);
-    save(folder.path(), &set.train, &set.test, false);
+    put_set(folder.path(), &set.train, &set.test);
     let read = read(folder.path()).unwrap();
     assert_eq!((read.train, read.test), (set.train, set.test));
 }
@@ -107,10 +104,13 @@ fn a_missing_folder_or_file_is_named() {
 
 /// Reads a small set after `change` has been at one of its files.
 fn after(file: usize, packed: bool, change: impl FnOnce(&mut Vec<u8>)) -> String {
-    let (folder, set) = (tempfile::tempdir().unwrap(), drawn(30, 20, 5));
-    save(folder.path(), &set.train, &set.test, packed);
-    let end = if packed { ".gz" } else { "" };
-    let path = folder.path().join(format!("{}{end}", files::MNIST[file].name));
+    let folder = tempfile::tempdir().unwrap();
+    small(folder.path());
+    let mut path = folder.path().join(files::MNIST[file].name);
+    if packed {
+        pack(folder.path());
+        path.set_extension("gz");
+    }
     let mut bytes = fs::read(&path).unwrap();
     change(&mut bytes);
     fs::write(&path, bytes).unwrap();
@@ -160,11 +160,11 @@ fn each_kind_of_damage_has_its_sentence() {
 /// What a file holds decides, and not its name; a folder in the named one will do.
 #[test]
 fn files_are_taken_as_they_come() {
-    let set = drawn(30, 20, 5);
     let folder = tempfile::tempdir().unwrap();
     let of = |name: &str| folder.path().join(name);
     let name = files::MNIST[0].name;
-    save(folder.path(), &set.train, &set.test, true);
+    let set = small(folder.path());
+    pack(folder.path());
     // Packed without the ending, and not packed with it.
     let packed = fs::read(of(&format!("{name}.gz"))).unwrap();
     fs::rename(of(&format!("{name}.gz")), of(name)).unwrap();

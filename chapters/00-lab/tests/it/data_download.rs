@@ -10,6 +10,7 @@ use lab::{
         idx,
     },
     run::disk::{Fault, fail},
+    testing::names,
 };
 use sha2::{Digest, Sha256};
 use std::{
@@ -141,14 +142,6 @@ fn get_within(patience: Duration, folder: &Path, mirrors: &[&Mirror]) -> Result<
 
 fn start(act: Act) -> (TempDir, Mirror) {
     (tempfile::tempdir().unwrap(), Mirror::new(act))
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let names = fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> =
-        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 fn assert_whole(folder: &Path) {

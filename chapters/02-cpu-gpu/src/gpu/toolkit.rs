@@ -4,7 +4,8 @@
 use crate::{Error, Result};
 use lab::{
     doctor::{self, driver_version},
-    toolkit::{candidates, roots, sorted},
+    files::inside,
+    toolkit::{candidates, roots},
 };
 use libloading::Library;
 use std::{
@@ -111,7 +112,7 @@ impl Part {
                 continue;
             }
             let root = roots.iter().find(|root| path.starts_with(root)).cloned();
-            let beside = root.as_ref().and(path.parent()).map(sorted).unwrap_or_default();
+            let beside = root.as_ref().and(path.parent()).map(inside).unwrap_or_default();
             return Ok(Found { library, version, major, root, beside });
         }
         Err(absent)

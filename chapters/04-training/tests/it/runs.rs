@@ -131,12 +131,8 @@ fn a_run_leaves_its_files() {
     let read = model.digits(&DATA.test.scaled()).unwrap();
     let right = read.iter().zip(&DATA.test.labels).filter(|(a, b)| **a == usize::from(**b)).count();
     assert_eq!(Some(right as f64 / DATA.test.len() as f64), outcome.test_accuracy());
-    let mut names: Vec<_> = fs::read_dir(&run)
-        .unwrap()
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names = lab::testing::names(&run);
     names.retain(|name| !name.starts_with("events.out.tfevents."));
-    names.sort();
     assert_eq!(names, [".lock", "checkpoint", "curves.svg", "metrics.jsonl", "model.safetensors"]);
 }
 
@@ -293,11 +289,7 @@ fn choices_and_places_that_cannot_work_are_refused() {
 #[test]
 fn the_readers_own_files_are_found_and_named() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, split) in [("train", &DATA.train), ("t10k", &DATA.test)] {
-        let file = |kind: &str| folder.path().join(format!("{name}-{kind}-ubyte"));
-        fs::write(file("images-idx3"), data::idx::write_images(&split.images, 28, 28)).unwrap();
-        fs::write(file("labels-idx1"), data::idx::write_labels(&split.labels)).unwrap();
-    }
+    lab::testing::put_set(folder.path(), &DATA.train, &DATA.test);
     let config = Config { data: Some(folder.path().to_owned()), ..config(None, Start::New) };
     let outcome = training::train(&config, &mut Silent).unwrap();
     assert_eq!(outcome.weights, WHOLE.weights);

@@ -3,10 +3,9 @@
 use super::{Binder, machines::records};
 use crate::serve::Server;
 use anyhow::Result;
-use lab::out::say;
+use lab::{files::inside, out::say};
 use std::{
     collections::BTreeSet,
-    fs,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     mem,
     path::{Path, PathBuf},
@@ -82,10 +81,7 @@ fn files(path: &Path) -> Vec<PathBuf> {
     }
     match path.symlink_metadata() {
         Ok(facts) if !facts.is_dir() => vec![path.to_owned()],
-        Ok(_) if name != "target" => {
-            let entries = fs::read_dir(path).into_iter().flatten().flatten();
-            entries.flat_map(|entry| files(&entry.path())).collect()
-        }
+        Ok(_) if name != "target" => inside(path).iter().flat_map(|path| files(path)).collect(),
         _ => Vec::new(),
     }
 }
@@ -93,7 +89,7 @@ fn files(path: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::SystemTime;
+    use std::{fs, time::SystemTime};
 
     #[test]
     fn files_change_with_their_names_lengths_and_dates() {

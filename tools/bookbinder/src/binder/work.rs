@@ -75,14 +75,7 @@ fn is_stale(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap().flatten();
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
-    }
+    use lab::testing::names;
 
     #[test]
     fn a_failure_and_a_panic_leave_nothing() {

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{page::Page, text};
 use anyhow::{Context, Result};
+use lab::files::inside;
 use serde_json::Value;
 use std::{
     fs,
@@ -57,18 +58,15 @@ pub fn sync(root: &Path, pages: &[Page], check: bool) -> Result<Vec<(String, Cha
 
 /// The notebooks that the pages made and nobody has changed since, by name, with their files. All others are the reader's.
 pub fn of_the_pages(root: &Path) -> Vec<(String, PathBuf)> {
-    let entries = fs::read_dir(root.join("notebooks")).into_iter().flatten().flatten();
-    let mut found: Vec<_> = entries
-        .filter_map(|entry| {
-            let path = entry.path();
+    inside(&root.join("notebooks"))
+        .into_iter()
+        .filter_map(|path| {
             let name = path.file_stem()?.to_str()?.to_owned();
             let notebook = || serde_json::from_str(&fs::read_to_string(&path).ok()?).ok();
             let ours = path.extension()? == "ipynb" && is_made(&name, &notebook()?);
             ours.then_some((name, path))
         })
-        .collect();
-    found.sort();
-    found
+        .collect()
 }
 
 /// What has to become of `file`, so that it is `notebook`, which takes over what the file's cells printed.

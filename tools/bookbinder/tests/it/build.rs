@@ -8,7 +8,7 @@ use lab::{
     Chapter, Drawing, Error, Figure, Key, Records, Samples, Table, TableData, Unit,
     machine::Machine,
     record::{self, CONTRIBUTED, Limit, Params, Run},
-    testing::{self, put},
+    testing::{self, names, put},
 };
 use std::{
     fs,
@@ -93,8 +93,7 @@ impl Fixture {
     /// The error of a build, which must not leave anything behind.
     fn error(&self) -> String {
         let error = format!("{:#}", self.binder().build().unwrap_err());
-        let left: Vec<_> = fs::read_dir(self.path("target")).unwrap().collect();
-        assert!(left.is_empty(), "{left:?}");
+        assert_eq!(names(&self.path("target")), Vec::<String>::new());
         error
     }
 
@@ -405,9 +404,7 @@ fn a_figure_that_panics_is_a_sentence_and_not_the_end_of_the_build() {
     for part in ["the figure `demo.rates`", "of large", "index out of bounds", "build.rs:"] {
         assert!(error.contains(part), "{error}");
     }
-    let left = fs::read_dir(fixture.path("target")).unwrap().flatten();
-    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
-    assert_eq!(left, ["book"], "only the old book is there");
+    assert_eq!(names(&fixture.path("target")), ["book"], "only the old book is there");
 }
 
 #[test]
