@@ -1,32 +1,18 @@
 //! The way of a machine's records: measured, sent as one file, received by a maintainer, shown by the book.
 
 use crate::{command, root, said};
-use lab::record::{Value, name};
-use std::{
-    fs,
-    path::{Path, PathBuf},
+use lab::{
+    files::inside,
+    record::{Value, name},
+    testing::copy,
 };
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().flatten() {
-        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-    }
-}
+use std::path::Path;
 
 /// What the command prints, and whether it succeeded.
 fn throughput(folder: &Path, records: &Path, words: &[&str]) -> (bool, String) {
     let words = [&["measure"], words, &["--records"]].concat();
     let out = command(&words, folder).arg(records).env("USER", "debian").output().unwrap();
     (out.status.success(), said(&out))
-}
-
-fn only_file(folder: &Path) -> PathBuf {
-    let mut files =
-        fs::read_dir(folder).unwrap().flatten().map(|e| e.path()).filter(|p| p.is_file());
-    let file = files.next().unwrap();
-    assert!(files.next().is_none());
-    file
 }
 
 #[test]
@@ -40,8 +26,9 @@ fn records_are_sent_as_one_file_and_received() {
     copy(&root, &mine.join("yours"));
     let (done, said) = throughput(here.path(), &mine, &["--send"]);
     assert!(done && said.contains("no paths") && said.contains("the word `debian`"), "{said}");
-    let file = only_file(here.path());
-    let size = fs::metadata(&file).unwrap().len();
+    let files: Vec<_> = inside(here.path()).into_iter().filter(|path| path.is_file()).collect();
+    let [file] = &files[..] else { panic!("{files:?}") };
+    let size = file.metadata().unwrap().len();
     assert!(size < 8 << 20, "all experiments leave {size} bytes, which is no small file");
 
     let sent = file.to_str().unwrap();

@@ -83,6 +83,22 @@ pub fn names(folder: &Path) -> Vec<String> {
     inside(folder).iter().filter_map(name).collect()
 }
 
+/// Copies what lies in and below a folder.
+///
+/// # Panics
+/// If it can't.
+#[allow(clippy::expect_used, reason = "it is for tests")]
+pub fn copy(from: &Path, to: &Path) {
+    for name in names(from) {
+        let path = from.join(&name);
+        if path.is_dir() {
+            copy(&path, &to.join(name));
+        } else {
+            put(to, &name, fs::read(path).expect("the file can be read"));
+        }
+    }
+}
+
 /// Writes what is to train and to test into a folder, as the four published files.
 ///
 /// # Panics

@@ -8,7 +8,7 @@ use lab::{
     Chapter, Drawing, Error, Figure, Key, Records, Samples, Table, TableData, Unit,
     machine::Machine,
     record::{self, CONTRIBUTED, Limit, Params, Run},
-    testing::{self, names, put},
+    testing::{self, copy, names, put},
 };
 use std::{
     fs,
@@ -104,19 +104,6 @@ impl Fixture {
 
     fn page(&self, name: &str) -> String {
         fs::read_to_string(self.path("target/book").join(name)).unwrap()
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            fs::copy(&path, &target).unwrap();
-        }
     }
 }
 
