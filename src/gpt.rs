@@ -11,8 +11,8 @@ use language_model::{
     train::{Flow, Settings, adamw::AdamW},
 };
 use multi_gpu::{Rank, replicas::member::Launcher};
+use performance::learner::numbers;
 use std::path::PathBuf;
-use training::Precision;
 
 /// Minutes of a run that is told neither minutes nor tokens.
 const MINUTES: f64 = 10.0;
@@ -74,11 +74,7 @@ impl Gpt {
             recompute: train.recompute,
             lr: lr.unwrap_or(usual.lr),
             seed: seed.unwrap_or(usual.seed),
-            numbers: match precision.unwrap_or_default() {
-                Precision::F32 => Numbers::F32,
-                Precision::Bf16 => Numbers::Bf16,
-                Precision::Amp => Numbers::F16,
-            },
+            numbers: numbers(precision.unwrap_or_default()),
             rule: AdamW { decay: decay.unwrap_or(usual.rule.decay), ..usual.rule },
             ..usual
         };

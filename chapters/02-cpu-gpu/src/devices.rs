@@ -22,7 +22,7 @@ pub fn clock(plan: Plan) -> Option<Samples> {
 
 /// `count` additions, a multiple of 16 or less, in a chain: each doubles the
 /// last one's result, so that no two can be made at the same time.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[allow(clippy::unnecessary_wraps)] // others have none
 pub fn chain(count: u64) -> Option<u64> {
     let mut x = 1_u64;
@@ -30,28 +30,16 @@ pub fn chain(count: u64) -> Option<u64> {
     unsafe {
         std::arch::asm!(
             "2:",
-            ".rept 16", "add {x}, {x}", ".endr",
-            "dec {rounds}",
-            "jnz 2b",
-            x = inout(reg) x,
-            rounds = inout(reg) count.div_ceil(16).max(1) => _,
-            options(nomem, nostack),
-        );
-    }
-    Some(x)
-}
-
-#[cfg(target_arch = "aarch64")]
-#[allow(clippy::unnecessary_wraps)]
-fn chain(count: u64) -> Option<u64> {
-    let mut x = 1_u64;
-    // SAFETY: registers only; the loop ends, since `rounds` is at least one.
-    unsafe {
-        std::arch::asm!(
-            "2:",
-            ".rept 16", "add {x}, {x}, {x}", ".endr",
-            "subs {rounds}, {rounds}, #1",
-            "b.ne 2b",
+            ".rept 16",
+            #[cfg(target_arch = "x86_64")]
+            "add {x}, {x}",
+            #[cfg(target_arch = "aarch64")]
+            "add {x}, {x}, {x}",
+            ".endr",
+            #[cfg(target_arch = "x86_64")]
+            "dec {rounds}; jnz 2b",
+            #[cfg(target_arch = "aarch64")]
+            "subs {rounds}, {rounds}, #1; b.ne 2b",
             x = inout(reg) x,
             rounds = inout(reg) count.div_ceil(16).max(1) => _,
             options(nomem, nostack),

@@ -15,8 +15,8 @@ use crate::{
     gpu::{Arg, Buffer, Gpu, read_all, upload},
 };
 use lab::random::numbers;
-use matmul::Shape;
-use std::{fmt, thread};
+use matmul::{Shape, team::share};
+use std::fmt;
 
 /// Products below the smallest normal number may be rounded to zero on a device.
 const TINY: f64 = f32::MIN_POSITIVE as f64;
@@ -327,15 +327,9 @@ pub fn matching(count: usize, work: usize, of: &(dyn Fn(usize) -> bool + Sync)) 
     let threads = if count * work < 1 << 22 { 1 } else { matmul::parallel::available() };
     let part = count.div_ceil(threads).max(1);
     let parts = (0..count).step_by(part).map(|from| from..(from + part).min(count));
-    if threads == 1 {
-        return parts.flatten().filter(|&i| of(i)).collect();
-    }
-    thread::scope(|scope| {
-        let started: Vec<_> = parts
-            .map(|part| scope.spawn(move || part.filter(|&i| of(i)).collect::<Vec<_>>()))
-            .collect();
-        started.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
-    })
+    let mut parts: Vec<_> = parts.map(|part| (part, Vec::new())).collect();
+    share(&mut parts, |(part, found)| found.extend(part.filter(|&i| of(i))));
+    parts.into_iter().flat_map(|(_, found)| found).collect()
 }
 
 // ANCHOR: rounding

@@ -166,9 +166,9 @@ pub fn needs(settings: &Settings, images: usize) -> Needs {
     Needs::of(&of(settings), &passes(settings, images), Form::CPU, threads())
 }
 
-/// What the products of a step by the settings read.
-fn numbers(settings: &Settings) -> Numbers {
-    match settings.precision {
+/// What the products of a step read.
+pub fn numbers(precision: Precision) -> Numbers {
+    match precision {
         Precision::F32 => Numbers::F32,
         Precision::Bf16 => Numbers::Bf16,
         Precision::Amp => Numbers::F16,
@@ -177,7 +177,7 @@ fn numbers(settings: &Settings) -> Numbers {
 
 /// The passes of a step by the settings, and that of predictions.
 pub fn passes(settings: &Settings, images: usize) -> Vec<Pass> {
-    let numbers = numbers(settings);
+    let numbers = numbers(settings.precision);
     let most = settings.accumulate.unwrap_or(usize::MAX);
     let mut passes: Vec<Pass> =
         pieces(images, most).map(|piece| Pass::piece(&piece, numbers)).collect();
@@ -303,7 +303,7 @@ impl<B: Trains> Engine<B> {
         let (step, fresh) = (RefCell::new(step), Cell::new(false));
         let (rule, most) = (settings.optimizer, settings.accumulate.unwrap_or(usize::MAX));
         let (kept, begun, part) = ((0, 0), VecDeque::new(), None);
-        let (dev, numbers) = (dev.clone(), numbers(settings));
+        let (dev, numbers) = (dev.clone(), numbers(settings.precision));
         Self { step, kept, begun, dev, rule, numbers, most, part, fresh }
     }
 

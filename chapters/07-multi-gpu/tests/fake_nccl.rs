@@ -264,7 +264,7 @@ fn inner_lost() {
     let Some((me, size)) = inside() else { return };
     let mut comm = join(me, size);
     let lost = || Err(Error::Lost { rank: Rank(1), why: "its process has ended".into() });
-    comm.set_watch(Some(Box::new(lost)));
+    comm.watch = Some(Box::new(lost));
     let begun = std::time::Instant::now();
     let lost = if std::env::var("BEGUN").is_ok() {
         let mut row = [1.0_f32];

@@ -212,7 +212,7 @@ fn stop(operation: fn(&mut Mpi) -> multi_gpu::Result<()>) {
     if comm.rank() == Rank(2) {
         std::thread::sleep(Duration::from_secs(4));
     }
-    comm.set_patience(Duration::from_secs(1));
+    comm.patience = Duration::from_secs(1);
     println!("{}", operation(&mut comm).unwrap_err());
     println!("{}", comm.barrier().unwrap_err());
 }

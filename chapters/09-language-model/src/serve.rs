@@ -214,19 +214,16 @@ impl Waiting<'_> {
             let (message, end) = match event {
                 None => return Ok(()),
                 Some(Event::Text(text)) => {
-                    (format!("data: {}\n\n", json(&serde_json::json!({ "text": text }))), false)
+                    (format!("data: {}\n\n", serde_json::json!({ "text": text })), false)
                 }
                 Some(Event::End { reason, tokens, forgotten }) => {
                     let answer = Answer { text: None, tokens, stop: reason, forgotten, seed };
                     (format!("event: end\ndata: {}\n\n", json(&answer)), true)
                 }
-                Some(Event::Failed(why)) => (
-                    format!(
-                        "event: error\ndata: {}\n\n",
-                        json(&serde_json::json!({ "error": why }))
-                    ),
-                    true,
-                ),
+                Some(Event::Failed(why)) => {
+                    let why = serde_json::json!({ "error": why });
+                    (format!("event: error\ndata: {why}\n\n"), true)
+                }
             };
             if self.reply.part(message.as_bytes()).is_err() || end {
                 return Ok(()); // the client has gone, or does not read

@@ -19,7 +19,7 @@ use engine::{
     needs::Needs,
     ops::{Op, chain, linear::Linear, loss, residual::Residual},
     params::Params,
-    program,
+    program::Numbers,
     record::{Pass, Recorder, pieces},
     step::Step,
     tensor::{Place, Tensor},
@@ -61,7 +61,7 @@ pub fn of_run(config: &Config, settings: &Settings) -> Operations {
 pub(crate) fn passes(settings: &Settings, most: usize) -> Vec<Pass> {
     let Settings { batch, length, numbers, .. } = *settings;
     let pieces = pieces(batch * length, most);
-    let mut passes: Vec<Pass> = pieces.map(|piece| Pass::piece(&piece, numbers.into())).collect();
+    let mut passes: Vec<Pass> = pieces.map(|piece| Pass::piece(&piece, numbers)).collect();
     passes.dedup();
     passes
 }
@@ -152,7 +152,7 @@ pub struct Transformer<B: Backend = Cpu> {
     /// The engine's step: the parameters lie in it.
     pub step: Step<B>,
     config: Config,
-    numbers: program::Numbers,
+    numbers: Numbers,
     /// Tokens of a piece.
     piece: usize,
     /// Start and length of the stream that the device has, and the steps whose windows it knows.
@@ -193,7 +193,7 @@ impl<B: Backend> Transformer<B> {
         let rule = rule.rule(adamw::tensors(&operations.params, &model.config));
         let mut step = Step::on(device, operations, 0, rule);
         step.from_file(Place::Params, &model.parameters);
-        let (config, numbers) = (model.config, numbers.into());
+        let config = model.config;
         Ok(Self { step, config, numbers, piece: most * length, kept: (0, 0), drawn: 0..0 })
     }
 
@@ -340,7 +340,7 @@ impl Reader {
             images.copy_from_slice(tokens);
             labels.copy_from_slice(targets);
             let loaded = programs.entry(rows).or_insert_with(|| {
-                let numbers = program::Numbers::F32;
+                let numbers = Numbers::F32;
                 let mut cx =
                     Recorder::new(Pass { rows, training: false, numbers, adds: false }, Form::CPU);
                 let (scores, _) =

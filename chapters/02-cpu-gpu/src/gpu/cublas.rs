@@ -4,7 +4,7 @@
 //! 2.8.12 (`cublasGemmEx`).
 
 use super::{cuda::Cuda, device::Buffer, toolkit::Part};
-use crate::{Error, Result, library};
+use crate::{Error, Result, devices::Precision, library};
 use lab::doctor;
 use matmul::Shape;
 use std::{
@@ -21,10 +21,6 @@ library! {
         set_stream = "cublasSetStream_v2"(Handle, *mut c_void) -> c_int;
         set_math_mode = "cublasSetMathMode"(Handle, c_int) -> c_int;
         /// Handle, two "transposed", m, n, k, alpha, A and its leading dimension, B and its, beta, C and its.
-        sgemm = "cublasSgemm_v2"(
-            Handle, c_int, c_int, c_int, c_int, c_int, *const f32,
-            *const f32, c_int, *const f32, c_int, *const f32, *mut f32, c_int
-        ) -> c_int;
         /// The same with a type next to each matrix, then the type of the sums and the algorithm.
         gemm_ex = "cublasGemmEx"(
             Handle, c_int, c_int, c_int, c_int, c_int, *const c_void,
@@ -148,12 +144,23 @@ impl<'c> Cublas<'c> {
         Ok(cublas)
     }
 
-    /// Starts C = A·B in f32, all row-major, and returns at once. No TF32: f32 is multiplied as f32.
+    /// Starts C = A·B with A and B as `inputs` says, sums and C in f32, all row-major, and returns at once. No TF32: f32 is
+    /// multiplied as f32.
     ///
     /// # Errors
     /// A message if a buffer is too short or of another device, or if cuBLAS refuses.
-    pub fn sgemm(&self, a: &Buffer, b: &Buffer, c: &Buffer, shape: Shape) -> Result<()> {
-        let lengths = Lengths::new(shape, size_of::<f32>())?;
+    pub fn gemm(
+        &self,
+        [a, b]: [&Buffer; 2],
+        c: &Buffer,
+        shape: Shape,
+        inputs: Precision,
+    ) -> Result<()> {
+        let (of_input, bytes) = match inputs {
+            Precision::F32 => (TYPE_F32, size_of::<f32>()),
+            Precision::Bf16 => (TYPE_BF16, size_of::<u16>()),
+        };
+        let lengths = Lengths::new(shape, bytes)?;
         let [a, b, c] = self.addresses([a, b, c], &lengths)?;
         let [n, m, k] = lengths.of_call;
         if n == 0 || m == 0 {
@@ -162,40 +169,6 @@ impl<'c> Cublas<'c> {
         // cuBLAS thinks in columns: it takes our row-major A for Aᵀ, our B for Bᵀ
         // and will write Cᵀ. So it is asked for Bᵀ·Aᵀ, which is (A·B)ᵀ: the
         // operands swapped, nothing transposed, and no element moved.
-        let (one, zero) = (1.0_f32, 0.0_f32);
-        // SAFETY: the buffers hold the three matrices, on this GPU.
-        let status = unsafe {
-            (self.functions.sgemm)(
-                self.handle,
-                AS_IT_IS,
-                AS_IT_IS,
-                n,
-                m,
-                k,
-                &raw const one,
-                b as *const f32,
-                n.max(1),
-                a as *const f32,
-                k.max(1),
-                &raw const zero,
-                c as *mut f32,
-                n.max(1),
-            )
-        };
-        check(status, "multiply in f32")
-    }
-
-    /// Starts C = A·B with A and B in bf16, sums and C in f32, all row-major, and returns at once.
-    ///
-    /// # Errors
-    /// As [`Cublas::sgemm`].
-    pub fn gemm_bf16(&self, a: &Buffer, b: &Buffer, c: &Buffer, shape: Shape) -> Result<()> {
-        let lengths = Lengths::new(shape, size_of::<u16>())?;
-        let [a, b, c] = self.addresses([a, b, c], &lengths)?;
-        let [n, m, k] = lengths.of_call;
-        if n == 0 || m == 0 {
-            return Ok(());
-        }
         let (one, zero) = (1.0_f32, 0.0_f32);
         // SAFETY: the buffers hold the three matrices, on this GPU; the scale's type is that of the sums.
         let status = unsafe {
@@ -208,10 +181,10 @@ impl<'c> Cublas<'c> {
                 k,
                 (&raw const one).cast(),
                 b as *const c_void,
-                TYPE_BF16,
+                of_input,
                 n.max(1),
                 a as *const c_void,
-                TYPE_BF16,
+                of_input,
                 k.max(1),
                 (&raw const zero).cast(),
                 c as *mut c_void,
@@ -221,7 +194,7 @@ impl<'c> Cublas<'c> {
                 CHOOSE,
             )
         };
-        check(status, "multiply in bf16")
+        check(status, "multiply")
     }
 
     /// Where A, B and C are, if each buffer is long enough.

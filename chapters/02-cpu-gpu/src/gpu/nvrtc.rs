@@ -148,20 +148,6 @@ impl Nvrtc {
         if status == 0 { known } else { Vec::new() }
     }
 
-    /// Compiles `source` for `target`, such as `sm_90`. Returns a cubin; for `compute_90`, PTX.
-    ///
-    /// # Errors
-    /// The compiler's words, or a message.
-    pub fn compile(
-        &self,
-        source: &str,
-        options: &[(&str, String)],
-        entry: &str,
-        target: &str,
-    ) -> Result<Vec<u8>> {
-        Ok(self.compile_telling(source, options, entry, target)?.0)
-    }
-
     /// [`Nvrtc::compile`] the first time; later, what that has returned, whichever kernel of the text is asked for. A rung of
     /// the ladder is compiled for each size of a product, and nearly always the same way.
     ///
@@ -190,7 +176,7 @@ impl Nvrtc {
         let at_hand = file.as_deref().filter(|_| !FRESH.load(Ordering::Relaxed)).and_then(kept);
         let image: Arc<[u8]> = match at_hand {
             Some(image) => image.into(),
-            None => self.compile(source, options, entry, target)?.into(),
+            None => self.compile(source, options, entry, target)?.0.into(),
         };
         if let Some(file) = file {
             keep(&file, &image);
@@ -204,7 +190,7 @@ impl Nvrtc {
     ///
     /// # Errors
     /// As [`Nvrtc::compile`].
-    pub fn compile_telling(
+    pub fn compile(
         &self,
         source: &str,
         options: &[(&str, String)],

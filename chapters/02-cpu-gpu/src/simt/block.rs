@@ -133,10 +133,7 @@ impl BlockState<'_> {
     fn race(&self, space: Space, word: usize, one: Access, two: Access, both: bool) -> KernelFault {
         KernelFault::Race {
             kernel: self.kernel.to_owned(),
-            memory: match space {
-                Space::Global(_) => "global",
-                Space::Shared(_) => "shared",
-            },
+            memory: space.name(),
             word,
             one: one.who,
             two: two.who,

@@ -72,13 +72,13 @@ pub enum KernelFault {
     },
     /// A thread reads or writes outside of an array.
     #[error(
-        "{kernel}: {who} touches number {index} of {memory} array of {len} in line {}; guard it with an `if`",
+        "{kernel}: {who} touches number {index} of a {memory} array of {len} in line {}; guard it with an `if`",
         .at.line()
     )]
     OutOfBounds {
         /// The kernel.
         kernel: String,
-        /// `a shared` or `a global`.
+        /// `shared` or `global`.
         memory: &'static str,
         /// The thread.
         who: Who,
@@ -91,13 +91,13 @@ pub enum KernelFault {
     },
     /// A thread reads a word that was never written.
     #[error(
-        "{kernel}: {who} reads number {index} of {memory} array in line {}, which was never written",
+        "{kernel}: {who} reads number {index} of a {memory} array in line {}, which was never written",
         .at.line()
     )]
     Unwritten {
         /// The kernel.
         kernel: String,
-        /// `a shared` or `a global`.
+        /// `shared` or `global`.
         memory: &'static str,
         /// The thread.
         who: Who,

@@ -23,12 +23,6 @@ pub struct Machine {
     events: Vec<Event>,
 }
 
-impl Default for Machine {
-    fn default() -> Self {
-        Self::new(0)
-    }
-}
-
 impl Machine {
     /// A machine that takes the warps of a block in an order drawn from `seed`, as a real one takes them in an
     /// order that you do not know.

@@ -51,8 +51,8 @@ impl Space {
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Global(_) => "a global",
-            Self::Shared(_) => "a shared",
+            Self::Global(_) => "global",
+            Self::Shared(_) => "shared",
         }
     }
 }

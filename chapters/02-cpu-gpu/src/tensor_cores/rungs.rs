@@ -173,48 +173,34 @@ impl CudaRung {
             return None;
         }
         let tiles = |rows: u32, columns: u32| {
-            [m.div_ceil(rows as usize) as u32, n.div_ceil(columns as usize) as u32]
+            (m.div_ceil(rows as usize) * n.div_ceil(columns as usize)) as u32
+        };
+        let plan = |blocks: u32, threads: u32| CudaPlan {
+            options: Vec::new(),
+            grid: [blocks, 1],
+            threads,
+            cluster: 1,
+            shared_bytes: 0,
         };
         Some(match self {
             Self::AsyncCopy(t) => {
-                let [high, wide] = tiles(t.block[0], t.block[1]);
                 let aligned = n.is_multiple_of(4) && k.is_multiple_of(4);
-                CudaPlan {
-                    options: vec![
-                        ("BM", t.block[0].to_string()),
-                        ("BN", t.block[1].to_string()),
-                        ("TM", t.thread[0].to_string()),
-                        ("TN", t.thread[1].to_string()),
-                        ("STAGES", t.stages.to_string()),
-                        ("BLOCKS_PER_SM", t.blocks_per_sm.to_string()),
-                        ("VECTOR", u32::from(aligned).to_string()),
-                    ],
-                    grid: [high * wide, 1],
-                    threads: t.threads(),
-                    cluster: 1,
-                    shared_bytes: t.shared_bytes(),
-                }
+                let options = vec![
+                    ("BM", t.block[0].to_string()),
+                    ("BN", t.block[1].to_string()),
+                    ("TM", t.thread[0].to_string()),
+                    ("TN", t.thread[1].to_string()),
+                    ("STAGES", t.stages.to_string()),
+                    ("BLOCKS_PER_SM", t.blocks_per_sm.to_string()),
+                    ("VECTOR", u32::from(aligned).to_string()),
+                ];
+                let plan = plan(tiles(t.block[0], t.block[1]), t.threads());
+                CudaPlan { options, shared_bytes: t.shared_bytes(), ..plan }
             }
-            Self::Wmma => {
-                let [high, wide] = tiles(128, 128);
-                CudaPlan {
-                    options: Vec::new(),
-                    grid: [high * wide, 1],
-                    threads: 256,
-                    cluster: 1,
-                    shared_bytes: 0,
-                }
-            }
+            Self::Wmma => plan(tiles(128, 128), 256),
             Self::Wgmma => {
-                let [high, wide] = tiles(256, 256);
-                let clusters = (high * wide).min((multiprocessors / 2).max(1));
-                CudaPlan {
-                    options: Vec::new(),
-                    grid: [2 * clusters, 1],
-                    threads: 384,
-                    cluster: 2,
-                    shared_bytes: WGMMA_SHARED,
-                }
+                let clusters = tiles(256, 256).min((multiprocessors / 2).max(1));
+                CudaPlan { cluster: 2, shared_bytes: WGMMA_SHARED, ..plan(2 * clusters, 384) }
             }
         })
     }

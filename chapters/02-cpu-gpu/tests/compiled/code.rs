@@ -62,8 +62,8 @@ pub fn nvdisasm() -> Option<PathBuf> {
     let found = FOUND.get_or_init(|| {
         tool("nvdisasm", |nvdisasm| {
             let nvrtc = Nvrtc::load().map_err(|e| e.to_string())?;
-            let image = nvrtc.compile(PROBE, &[], "probe", "sm_100").map_err(|e| e.to_string())?;
-            Code::of(nvdisasm, &image).map(drop)
+            let tried = nvrtc.compile(PROBE, &[], "probe", "sm_100").map_err(|e| e.to_string())?;
+            Code::of(nvdisasm, &tried.0).map(drop)
         })
     });
     need(Tool::Nvdisasm, found.clone())
@@ -179,7 +179,7 @@ pub fn compiled(
     judge: impl Fn(&str) -> Result<Resources, String>,
 ) -> Result<String, String> {
     let (image, words) =
-        nvrtc.compile_telling(source, options, entry, target).map_err(|e| e.to_string())?;
+        nvrtc.compile(source, options, entry, target).map_err(|e| e.to_string())?;
     let used = judge(&words)?;
     if let Some(nvdisasm) = nvdisasm {
         let code = Code::of(nvdisasm, &image)?;

@@ -61,14 +61,10 @@ int cublasDestroy_v2(Handle *handle) {
 }
 int cublasSetStream_v2(Handle *handle, void *stream) { handle->stream = stream; return 0; }
 int cublasSetMathMode(Handle *handle, int mode) { handle->math = mode; return 0; }
-int cublasSgemm_v2(Handle *handle, int ta, int tb, int m, int n, int k, const float *alpha, uint64_t a, int lda,
-                   uint64_t b, int ldb, const float *beta, uint64_t c, int ldc) {
-    return gemm(handle, ta, tb, m, n, k, alpha, a, 0, lda, b, ldb, beta, c, ldc);
-}
 int cublasGemmEx(Handle *handle, int ta, int tb, int m, int n, int k, const void *alpha, uint64_t a, int a_type, int lda,
                  uint64_t b, int b_type, int ldb, const void *beta, uint64_t c, int c_type, int ldc, int compute,
                  int algorithm) {
-    DEMAND(a_type == 14 && b_type == 14 && c_type == 0 && compute == 68 && algorithm == -1);
-    return gemm(handle, ta, tb, m, n, k, (const float *)alpha, a, 14, lda, b, ldb, (const float *)beta, c, ldc);
+    DEMAND((a_type == 0 || a_type == 14) && b_type == a_type && c_type == 0 && compute == 68 && algorithm == -1);
+    return gemm(handle, ta, tb, m, n, k, (const float *)alpha, a, a_type, lda, b, ldb, (const float *)beta, c, ldc);
 }
 }

@@ -167,7 +167,7 @@ fn a_kernel_that_the_compiler_makes_slow_is_caught() {
     ] {
         assert!(wgmma.contains(from), "the kernel has no `{from}` any more");
         let text = wgmma.replacen(from, to, 1);
-        let (image, words) = nvrtc.compile_telling(&text, &[], "wgmma", "sm_90a").unwrap();
+        let (image, words) = nvrtc.compile(&text, &[], "wgmma", "sm_90a").unwrap();
         let why = fault(&words).unwrap_err();
         eprintln!("`{to}`: {why}");
         assert_eq!(Code::of(&nvdisasm, &image).unwrap().local() > 0, memory, "{why}");
@@ -181,9 +181,8 @@ fn blocks_of_async_copy_fit_as_often_as_they_say() {
     for tiles in CudaTiles::ALL {
         let name = tiles.name();
         let variant = all.iter().find(|v| v.name == format!("async_copy {name} n=256")).unwrap();
-        let (_, words) = nvrtc
-            .compile_telling(variant.source, &variant.options, variant.entry, "sm_90")
-            .unwrap();
+        let (_, words) =
+            nvrtc.compile(variant.source, &variant.options, variant.entry, "sm_90").unwrap();
         let used = Resources::parse(&words).unwrap();
         let blocks = used.blocks(tiles.threads() as usize);
         assert!(blocks >= tiles.blocks_per_sm as usize, "{name}: {used:?}");

@@ -2,6 +2,7 @@
 //! machine's devices here, and by `fake_cuda.rs` for a stand-in.
 
 use cpu_gpu::{
+    devices::Precision,
     gpu::{
         Arg, Element, Gpu, Kernel, Launch,
         cublas::{self, Cublas},
@@ -143,22 +144,19 @@ pub fn cublas_multiplies(gpu: &dyn Gpu, shapes: &[[usize; 3]]) {
             .map(|at| (0..k).map(|p| a[at / n * k + p] * b[p * n + at % n]).sum())
             .collect();
         let [on_a, on_b, on_c] = [m * k, k * n, m * n].map(|count| gpu.alloc(4 * count).unwrap());
-        for short in [false, true] {
+        for inputs in [Precision::F32, Precision::Bf16] {
             write_all(gpu, &on_c, &vec![f32::NAN; m * n]).unwrap();
             for (on, x) in [(&on_a, &a), (&on_b, &b)] {
                 let bits = x.iter().map(|&x| bf16::from_f32(x).to_bits()).collect::<Vec<_>>();
+                let short = inputs == Precision::Bf16;
                 if short { write_all(gpu, on, &bits) } else { write_all(gpu, on, x) }.unwrap();
             }
-            if short {
-                cublas.gemm_bf16(&on_a, &on_b, &on_c, shape).unwrap();
-            } else {
-                cublas.sgemm(&on_a, &on_b, &on_c, shape).unwrap();
-            }
+            cublas.gemm([&on_a, &on_b], &on_c, shape, inputs).unwrap();
             assert_eq!(read_all::<f32>(gpu, &on_c, m * n).unwrap(), wanted, "{shape:?}");
         }
         if m > 0 {
             let longer = Shape::new(m, k.max(1), n + 1);
-            refused(cublas.sgemm(&on_a, &on_b, &on_c, longer), [" needs "]);
+            refused(cublas.gemm([&on_a, &on_b], &on_c, longer, Precision::F32), [" needs "]);
         }
     }
 }

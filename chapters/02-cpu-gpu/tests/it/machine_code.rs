@@ -32,9 +32,9 @@ impl Tools {
         let all = variants();
         let variant = all.iter().find(|v| v.name.starts_with(name)).unwrap();
         let target = variant.target(generation);
-        let image =
+        let compiled =
             self.nvrtc.compile(variant.source, &variant.options, variant.entry, &target).unwrap();
-        Code::of(&self.nvdisasm, &image).unwrap()
+        Code::of(&self.nvdisasm, &compiled.0).unwrap()
     }
 }
 
@@ -55,9 +55,8 @@ fn as_many_blocks_fit_a_multiprocessor_as_the_kernels_promise() {
         // Smaller blocks are for devices that are no NVIDIA GPUs, except those of the last rung.
         let count = if rung.name == "warp_tiles" { rung.tiles.len() } else { 1 };
         for tiles in &rung.tiles[..count] {
-            let (_, words) = nvrtc
-                .compile_telling(rung.source, &tiles.options(true), rung.name, "sm_90")
-                .unwrap();
+            let (_, words) =
+                nvrtc.compile(rung.source, &tiles.options(true), rung.name, "sm_90").unwrap();
             let needs = Resources::parse(&words).unwrap();
             let what = format!("{} {}: {needs:?}", rung.name, tiles.name);
             assert_eq!(needs.shared, tiles.shared, "{what}");

@@ -6,6 +6,7 @@ use crate::{
     tensor::{Cut, Matrix, Operand, Place, Tensor},
 };
 use matmul::narrow;
+use serde::{Deserialize, Serialize};
 
 /// Blocks into which the CPU cuts rows, whatever the number of threads: sums over rows are added block by block.
 pub const BLOCKS: usize = 16;
@@ -21,7 +22,8 @@ pub fn blocks_of(units: usize) -> usize {
 }
 
 /// What products, convolutions and attention read; sums, parameters and all else are f32.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Numbers {
     /// All 32 bits.
     #[default]

@@ -82,6 +82,11 @@ impl<C: PointToPoint> Counting<C> {
         &self.sent
     }
 
+    /// All messages so far; the next ones are counted anew.
+    pub fn take(&mut self) -> Traffic {
+        std::mem::take(&mut self.traffic)
+    }
+
     fn note_sent(&mut self, to: Rank, data: &[f32], from: Option<Rank>) {
         self.sent.push(Sent { to, numbers: data.len(), from });
         self.traffic.sent += 1;

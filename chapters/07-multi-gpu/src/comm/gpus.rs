@@ -75,8 +75,8 @@ where
 
 impl<C: Communicator> Gpus<C> {
     fn new(others: C, mut nccl: Nccl) -> Self {
-        nccl.set_patience(WAIT); // a rank may save a checkpoint first
-        nccl.set_watch(others.watch()); // one that is lost is named at once
+        nccl.patience = WAIT; // a rank may save a checkpoint first
+        nccl.watch = others.watch(); // one that is lost is named at once
         Self { others, nccl }
     }
 }

@@ -31,7 +31,8 @@ pub struct Mpi {
     universe: Option<Universe>,
     rank: Rank,
     size: usize,
-    patience: Duration,
+    /// How long this rank waits for another before it fails with [`Error::Silent`].
+    pub patience: Duration,
     /// MPI still uses a buffer of an operation that has not ended, so it must not be called again.
     broken: bool,
     /// Where MPI's collectives read while they write into the caller's numbers.
@@ -113,11 +114,6 @@ impl Mpi {
             broken: false,
             copy: Vec::new(),
         })
-    }
-
-    /// This rank now waits for another at most so long before it fails with [`Error::Silent`].
-    pub fn set_patience(&mut self, patience: Duration) {
-        self.patience = patience;
     }
 
     /// Starts an operation by a function of MPI.
@@ -285,8 +281,7 @@ impl Communicator for Mpi {
     /// MPI's own. The standard advises that all ranks get the same bits, and Open MPI does so.
     fn all_reduce(&mut self, data: &mut [f32]) -> Result<()> {
         let len = count(data.len())?;
-        self.copy.clear();
-        self.copy.extend_from_slice(data);
+        data.clone_into(&mut self.copy);
         let (from, to) = (self.copy.as_ptr().cast(), data.as_mut_ptr().cast());
         // SAFETY: as above; the copy lives as long as the engine.
         let started = self.begin(None, |request| unsafe {
@@ -297,8 +292,7 @@ impl Communicator for Mpi {
 
     fn reduce_scatter(&mut self, data: &mut [f32]) -> Result<()> {
         let (counts, _) = parts(data.len(), self.size)?;
-        self.copy.clear();
-        self.copy.extend_from_slice(data);
+        data.clone_into(&mut self.copy);
         let from = self.copy.as_ptr().cast();
         let own = part_of(data.len(), self.rank, self.size);
         let to = data[own].as_mut_ptr().cast();
@@ -312,8 +306,7 @@ impl Communicator for Mpi {
     fn all_gather(&mut self, data: &mut [f32]) -> Result<()> {
         let (counts, places) = parts(data.len(), self.size)?;
         let own = part_of(data.len(), self.rank, self.size);
-        self.copy.clear();
-        self.copy.extend_from_slice(&data[own.clone()]);
+        data[own.clone()].clone_into(&mut self.copy);
         let (from, len) = (self.copy.as_ptr().cast(), count(own.len())?);
         let to = data.as_mut_ptr().cast();
         // SAFETY: as above.

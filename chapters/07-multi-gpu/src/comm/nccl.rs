@@ -159,8 +159,10 @@ pub struct Nccl {
     gpu: Box<dyn Gpu>,
     rank: Rank,
     size: usize,
-    patience: Duration,
-    watch: Option<Watch>,
+    /// How long this rank waits for the others before it gives up.
+    pub patience: Duration,
+    /// What this rank asks while it waits; when that fails, it gives up.
+    pub watch: Option<Watch>,
 }
 
 // SAFETY: nothing of the GPU leaves this value, so that its counted references move together; each call makes the GPU's
@@ -246,16 +248,6 @@ impl Nccl {
         Ok(())
     }
 
-    /// This rank now waits for the others at most so long before it gives up.
-    pub fn set_patience(&mut self, patience: Duration) {
-        self.patience = patience;
-    }
-
-    /// This rank now asks `watch` while it waits, and gives up when that fails.
-    pub fn set_watch(&mut self, watch: Option<Watch>) {
-        self.watch = watch;
-    }
-
     fn cuda(&self) -> Result<&Cuda> {
         self.gpu.as_cuda().ok_or_else(|| {
             Error::Config("NCCL works between NVIDIA GPUs; choose a device `cuda`".into())
@@ -326,42 +318,32 @@ impl Nccl {
         }
     }
 
-    /// Room for so many numbers, at least one.
-    fn room(&self, buffer: &Buffer, count: usize) -> Result<Option<Buffer>> {
-        let bytes = 4 * count.max(1);
-        if buffer.bytes >= bytes {
-            return Ok(None);
-        }
-        Ok(Some(self.gpu.alloc(bytes)?))
-    }
-
     /// Copies numbers to the GPU and returns where they are.
     fn load(&mut self, data: &[f32]) -> Result<u64> {
-        if let Some(larger) = self.room(&self.out, data.len())? {
-            self.out = larger;
-        }
-        if !data.is_empty() {
-            gpu::write_all(&*self.gpu, &self.out, data)?;
-        }
+        room(&*self.gpu, &mut self.out, data.len())?;
+        gpu::write_all(&*self.gpu, &self.out, data)?;
         Ok(self.cuda()?.address(&self.out)?)
     }
 
     /// Room on the GPU for numbers that come.
     fn expect(&mut self, count: usize) -> Result<u64> {
-        if let Some(larger) = self.room(&self.into, count)? {
-            self.into = larger;
-        }
+        room(&*self.gpu, &mut self.into, count)?;
         Ok(self.cuda()?.address(&self.into)?)
     }
 
     /// Copies numbers back from the GPU.
     fn unload(&self, from: &Buffer, data: &mut [f32]) -> Result<()> {
-        if !data.is_empty() {
-            let got = gpu::read_all(&*self.gpu, from, data.len())?;
-            data.copy_from_slice(&got);
-        }
+        data.copy_from_slice(&gpu::read_all(&*self.gpu, from, data.len())?);
         Ok(())
     }
+}
+
+/// Makes a buffer large enough for so many numbers.
+fn room(gpu: &dyn Gpu, buffer: &mut Buffer, count: usize) -> Result<()> {
+    if buffer.bytes < 4 * count {
+        *buffer = gpu.alloc(4 * count)?;
+    }
+    Ok(())
 }
 
 impl Drop for Nccl {

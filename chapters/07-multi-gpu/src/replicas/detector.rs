@@ -9,13 +9,14 @@ use crate::{
     Error, Rank, Result,
     point_to_point::LOOK,
     replicas::frame::{Failure, Frame},
+    split::group::lock,
 };
 use std::{
     io::{self, BufReader, Read, Write},
     net::{Shutdown, SocketAddr, TcpStream},
     ops::Deref,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Condvar, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
@@ -42,11 +43,6 @@ impl Default for Limits {
             arrival: Duration::from_secs(30),
         }
     }
-}
-
-/// A lock whose owner panicked guards data that are still whole: each is one value.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether an error means that nothing came in time.

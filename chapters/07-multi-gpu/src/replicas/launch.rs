@@ -88,7 +88,7 @@ pub fn start<W: Together>(launcher: &Launcher, work: &mut W) -> Result<W::Reache
         #[cfg(feature = "mpi")]
         Launcher::Mpi(..) => {
             let mut comm = crate::comm::mpi::Mpi::start()?;
-            comm.set_patience(W::PATIENCE);
+            comm.patience = W::PATIENCE;
             work.rank(comm, launcher.here())
         }
     }

@@ -5,12 +5,12 @@ use crate::{
     comm::gpus::{Joined, over_nccl},
     part_of,
     replicas::{
-        detector::lock,
         handshake::{Setup, shake},
         link::{Joint, Link, Spent, original},
         step::Replica,
     },
     split::{
+        group::lock,
         hybrid::{Grid, Settings as Split, Sums, recorded},
         overlap::BUCKET,
         schedule::Schedule,

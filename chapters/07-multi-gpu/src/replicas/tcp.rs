@@ -9,10 +9,11 @@ use crate::{
     Communicator, Error, PointToPoint, Rank, Result,
     point_to_point::{LOOK, Watch, other_length},
     replicas::{
-        detector::{Detector, Limits, Watching, is_late, lock},
+        detector::{Detector, Limits, Watching, is_late},
         frame::Frame,
         rendezvous::{self, Look, failed},
     },
+    split::group::lock,
     threads::{self, PATIENCE},
 };
 use std::{

@@ -77,10 +77,7 @@ fn batches(trial: &Trial, train: &Examples) -> impl Iterator<Item = Batch> {
     (1..=trial.epochs).flat_map(move |epoch| {
         let order = order(trial.job.seed, epoch, train.len());
         let numbers: Vec<Vec<usize>> = order.chunks(trial.batch).map(<[usize]>::to_vec).collect();
-        numbers.into_iter().map(move |numbers| {
-            let (x, labels) = train.batch(&numbers);
-            Batch { x, labels }
-        })
+        numbers.into_iter().map(move |numbers| train.batch(&numbers).into())
     })
 }
 

@@ -86,10 +86,7 @@ impl Strategy {
 pub fn example() -> (Job, Vec<Batch>) {
     let digits = Examples::of(&lab::data::drawn(20 * 97, 1, 1).train);
     let numbers: Vec<usize> = (0..digits.len()).collect();
-    let batches = numbers.chunks(97).map(|numbers| {
-        let (x, labels) = digits.batch(numbers);
-        Batch { x, labels }
-    });
+    let batches = numbers.chunks(97).map(|numbers| digits.batch(numbers).into());
     let rule = Rule::Adam(Adam { eps: 1e-7, ..Adam::default() }); // Keras's ε
     let network = Network::Dense(vec![784, 64, 48, 32, 10]);
     let job = Job { network, seed: 1, rule };

@@ -101,7 +101,7 @@ impl<C: Communicator + ?Sized> Communicator for Group<'_, C> {
     }
 }
 
-/// A communicator that a thread may use, too.
+/// What a thread may use, too. Where its owner panicked it is still whole: each is one value.
 pub fn lock<C: ?Sized>(comm: &Mutex<C>) -> MutexGuard<'_, C> {
     comm.lock().unwrap_or_else(PoisonError::into_inner)
 }

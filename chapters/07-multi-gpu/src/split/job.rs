@@ -7,6 +7,7 @@ use super::{
 use crate::{Error, Result};
 use backprop::{
     adam::{self, Adam},
+    random::SplitMix64,
     sgd::{self, Sgd},
 };
 use engine::{
@@ -167,7 +168,19 @@ pub struct Batch {
     pub labels: Vec<u8>,
 }
 
+impl From<(Vec<f32>, Vec<u8>)> for Batch {
+    fn from((x, labels): (Vec<f32>, Vec<u8>)) -> Self {
+        Self { x, labels }
+    }
+}
+
 impl Batch {
+    /// Random images of so many numbers, of so many classes.
+    pub fn random(random: &mut SplitMix64, rows: usize, [inputs, classes]: [usize; 2]) -> Self {
+        let x = (0..rows * inputs).map(|_| random.unit() as f32).collect();
+        Self { x, labels: (0..rows).map(|_| random.below(classes) as u8).collect() }
+    }
+
     /// How many images.
     pub fn len(&self) -> usize {
         self.labels.len()

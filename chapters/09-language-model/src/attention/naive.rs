@@ -4,7 +4,7 @@
 use crate::{
     Result,
     attention::causal::{Attention, Head, scale},
-    product::{adding, matrix, on, product},
+    product::{matrix, on, product},
 };
 
 /// The n² buffers.
@@ -69,8 +69,8 @@ impl Attention for Naive {
             *ds *= scale(size);
         }
         let ds = matrix(scores, tokens)?;
-        product(dq, ds, matrix(head.k, size)?, adding(false, 1))?;
-        product(dk, ds.t(), matrix(head.q, size)?, adding(false, 1))
+        product(dq, ds, matrix(head.k, size)?, on(1))?;
+        product(dk, ds.t(), matrix(head.q, size)?, on(1))
     }
 
     fn bytes(&self) -> usize {

@@ -7,6 +7,7 @@
 //! A tar file is a row of blocks of 512 bytes: for each file a header, then its bytes, filled up with zeros
 //! (POSIX.1-1988, "ustar"). A path of more than 100 bytes comes before its file, as the bytes of an entry of type `L`.
 
+use super::folder::is_rust;
 use crate::{Error, Result};
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
@@ -70,7 +71,8 @@ pub fn entries(mut tar: &[u8]) -> std::io::Result<Vec<(String, Vec<u8>)>> {
                 });
                 let name = String::from_utf8_lossy(&name);
                 // The first folder is the crate's name and version.
-                if let Some((_, inside)) = name.split_once('/').filter(|(_, n)| folder_is_rust(n)) {
+                if let Some((_, inside)) = name.split_once('/').filter(|(_, n)| is_rust(n.as_ref()))
+                {
                     files.push((inside.to_owned(), bytes.to_vec()));
                 }
             }
@@ -79,11 +81,6 @@ pub fn entries(mut tar: &[u8]) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     }
     files.sort();
     Ok(files)
-}
-
-/// Whether a path is that of a Rust file.
-fn folder_is_rust(path: &str) -> bool {
-    Path::new(path).extension().is_some_and(|extension| extension == "rs")
 }
 
 /// A field up to its first zero.

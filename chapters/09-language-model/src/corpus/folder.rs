@@ -15,7 +15,8 @@ pub fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     below(folder, |_| true, is_rust)
 }
 
-fn is_rust(path: &Path) -> bool {
+/// Whether a path is that of a Rust file.
+pub(super) fn is_rust(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "rs")
 }
 

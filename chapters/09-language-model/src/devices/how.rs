@@ -110,18 +110,13 @@ pub fn run(
         let (mut losses, mut seconds, mut sent) = (Vec::new(), Vec::new(), Traffic::default());
         for _ in 0..steps {
             rank.member.comm().barrier()?;
-            let (begun, before) = (Instant::now(), rank.member.comm().traffic());
+            rank.member.comm().take();
+            let begun = Instant::now();
             let batch = batches::batch(&settings, rank.step, stream)?;
             let Step { loss, .. } = rank.step(&batch)?;
             losses.push(loss);
             seconds.push(begun.elapsed().as_secs_f64());
-            let after = rank.member.comm().traffic();
-            sent = Traffic {
-                sent: after.sent - before.sent,
-                received: after.received - before.received,
-                bytes_sent: after.bytes_sent - before.bytes_sent,
-                bytes_received: after.bytes_received - before.bytes_received,
-            };
+            sent = rank.member.comm().take();
         }
         Ok((losses, rank.member.parameters()?, sent, rank.bytes(), seconds))
     })?;

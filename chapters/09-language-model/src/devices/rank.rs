@@ -43,7 +43,7 @@ impl<C: Communicator + ?Sized + 'static, B: Backend> Rank<C, B> {
         device: impl FnOnce(Peers<C>) -> B,
     ) -> Result<Self> {
         transformer::check(&model.config, (settings.batch, settings.length))?;
-        let split = hybrid::Settings { numbers: settings.numbers.into(), ..split };
+        let split = hybrid::Settings { numbers: settings.numbers, ..split };
         let member = Member::on(&Gpt { model, settings }, split, comm, device)?;
         Ok(Self { settings, step: 0, scaler: settings.scaler(), member })
     }

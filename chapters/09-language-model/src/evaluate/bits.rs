@@ -5,6 +5,7 @@
 //! also the size to which the model would compress the text.
 
 use crate::{Result, Tokenizer};
+use engine::sums::{largest, replace_and_sum};
 use lab::vectors::{exp, wide};
 
 /// What a text costs.
@@ -73,15 +74,7 @@ pub fn bits(
 
 /// −log₂ of a token's probability.
 pub fn cost(scores: &[f32], token: u32) -> f64 {
-    let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let mut sums = [0.0_f32; 16];
-    wide!(|| {
-        let (chunks, rest) = scores.as_chunks::<16>();
-        for chunk in chunks {
-            sums.iter_mut().zip(chunk).for_each(|(sum, score)| *sum += exp(score - highest));
-        }
-        sums.iter_mut().zip(rest).for_each(|(sum, score)| *sum += exp(score - highest));
-    });
-    let sum: f64 = sums.iter().map(|sum| f64::from(*sum)).sum();
-    (sum.ln() - f64::from(scores[token as usize] - highest)) / std::f64::consts::LN_2
+    let (highest, mut powers) = (largest(scores), scores.to_vec());
+    let sum = wide!(|| replace_and_sum(&mut powers, |score| exp(score - highest)));
+    (f64::from(sum).ln() - f64::from(scores[token as usize] - highest)) / std::f64::consts::LN_2
 }

@@ -4,7 +4,7 @@ use super::Bits;
 use flate2::{Compression, write::GzEncoder};
 use lab::{Error, Result, probe::tied};
 use std::{
-    io::{self, Read, Write},
+    io::{self, Write},
     process::{Command, Stdio},
     thread,
 };
@@ -71,22 +71,14 @@ pub fn xz_by(program: &str, texts: impl IntoIterator<Item = impl AsRef<[u8]>>) -
     // Two pipes, two threads: either may fill up.
     let (input, output) = (child.stdin.take(), child.stdout.take());
     let writer = thread::spawn(move || input.map_or(Ok(()), |mut to| to.write_all(&all)));
-    let mut packed = 0;
+    let mut packed = Count::default();
     if let Some(mut from) = output {
-        let mut part = vec![0; 1 << 16];
-        loop {
-            match from.read(&mut part) {
-                Ok(0) => break,
-                Ok(n) => packed += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(failed(error)),
-            }
-        }
+        io::copy(&mut from, &mut packed).map_err(failed)?;
     }
     let written = writer.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
     let status = child.wait().map_err(failed)?;
     if !status.success() {
         return Err(failed(written.err().unwrap_or_else(|| io::Error::other(status.to_string()))));
     }
-    Ok(Bits { bits: 8.0 * packed as f64, bytes, tokens: 0 })
+    Ok(Bits { bits: 8.0 * packed.0 as f64, bytes, tokens: 0 })
 }

@@ -118,10 +118,7 @@ fn token(text: &str, before: char) -> (usize, Option<String>) {
         [b'/', b'*', ..] => comment(text),
         [b'"', ..] => quoted(text),
         // A character, or else a lifetime.
-        [b'\'', b'\\', after, ..] if after.is_ascii() => {
-            let (end, open) = ends(3, "'");
-            (end, open)
-        }
+        [b'\'', b'\\', after, ..] if after.is_ascii() => ends(3, "'"),
         [b'\'', ..] => {
             let mut chars = text.char_indices().skip(2);
             match chars.next() {

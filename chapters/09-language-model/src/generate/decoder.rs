@@ -8,6 +8,7 @@ use crate::{
     layers::{rms_norm, rotary::Rotary, swiglu},
 };
 use backprop::error::count;
+use engine::sums::{largest, replace_and_sum};
 use lab::vectors::{exp, wide};
 use matmul::{parallel::available, team::share};
 
@@ -159,10 +160,7 @@ impl Decoder {
                 let (found, context) = (cache.len() + tokens.len(), self.config.context);
                 return Err(Error::Length { found, context });
             }
-            let vocabulary = self.config.vocabulary;
-            if let Some(&token) = tokens.iter().find(|token| **token as usize >= vocabulary) {
-                return Err(Error::Token { token, vocabulary });
-            }
+            self.config.check_tokens(tokens)?;
         }
         Ok(())
     }
@@ -257,12 +255,8 @@ impl Decoder {
                 let query = query * scale;
                 scores.iter_mut().zip(row).for_each(|(score, key)| *score += query * key);
             }
-            let higher = |a, b| if a < b { b } else { a };
-            let highest = fold(scores, f32::NEG_INFINITY, higher);
-            for score in &mut *scores {
-                *score = exp(*score - highest);
-            }
-            let sum = fold(scores, 0.0, |a, b| a + b);
+            let highest = largest(scores);
+            let sum = replace_and_sum(scores, |score| exp(score - highest));
             to.fill(0.0);
             for (value, weight) in values.chunks_exact(size).zip(&*scores) {
                 let weight = weight / sum;
@@ -274,15 +268,4 @@ impl Decoder {
 
 fn add(x: &mut [f32], more: &[f32]) {
     wide!(|| x.iter_mut().zip(more).for_each(|(x, more)| *x += more));
-}
-
-/// All values folded by `op`, whose order may be any: sixteen results side by side, and these one after the other.
-#[inline(always)]
-fn fold(x: &[f32], start: f32, op: impl Fn(f32, f32) -> f32) -> f32 {
-    let (chunks, rest) = x.as_chunks::<16>();
-    let mut lanes = [start; 16];
-    for chunk in chunks {
-        lanes.iter_mut().zip(chunk).for_each(|(lane, x)| *lane = op(*lane, *x));
-    }
-    lanes.iter().chain(rest).fold(start, |all, x| op(all, *x))
 }

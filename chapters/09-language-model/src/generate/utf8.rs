@@ -13,21 +13,13 @@ impl Utf8 {
         self.pending.extend_from_slice(bytes);
         let mut text = String::new();
         let mut done = 0;
-        while done < self.pending.len() {
-            let rest = &self.pending[done..];
-            match str::from_utf8(rest) {
-                Ok(valid) => {
-                    text += valid;
-                    done += rest.len();
-                }
-                Err(error) => {
-                    let valid = error.valid_up_to();
-                    text += &String::from_utf8_lossy(&rest[..valid]);
-                    done += valid;
-                    let Some(wrong) = error.error_len() else { break };
-                    text.push(char::REPLACEMENT_CHARACTER);
-                    done += wrong;
-                }
+        for chunk in self.pending.utf8_chunks() {
+            text += chunk.valid();
+            done += chunk.valid().len();
+            // What the next bytes may complete waits for them.
+            if str::from_utf8(chunk.invalid()).is_err_and(|wrong| wrong.error_len().is_some()) {
+                text.push(char::REPLACEMENT_CHARACTER);
+                done += chunk.invalid().len();
             }
         }
         self.pending.drain(..done);

@@ -2,7 +2,7 @@
 
 use crate::{
     Config, Error, Layout, Model, Result,
-    train::{adamw::Moments, schedule, settings::Settings},
+    train::{adamw::Moments, batches, schedule, settings::Settings},
     transformer::Transformer,
 };
 use engine::{backend::Backend, cpu::Cpu, step, tensor::Place};
@@ -78,10 +78,7 @@ impl Trainer {
 pub(crate) fn check(model: &Model, settings: &Settings, stream: &[u32]) -> Result<()> {
     settings.check()?;
     model.config.check_tokens(stream)?;
-    if stream.len() <= settings.length {
-        return Err(Error::TooShort { found: stream.len(), context: settings.length });
-    }
-    Ok(())
+    batches::places(stream, settings.length).map(drop)
 }
 
 impl<B: Backend> Trainer<B> {

@@ -202,19 +202,20 @@ impl Size<'_> {
                 enter(&mut race, gpu, rung.name(), launch);
             }
             if let Some(cublas) = cublas {
-                let ([a, b], [short_a, short_b]) = (operands.inputs(), halves);
-                enter(&mut race, gpu, "cublas", move || cublas.sgemm(a, b, c, shape));
-                let gemm = move || cublas.gemm_bf16(short_a, short_b, c, shape);
-                enter(&mut race, gpu, "cublas_bf16", gemm);
+                let halves = halves.each_ref();
+                for (name, inputs) in CUBLAS {
+                    let ab = if inputs == Precision::F32 { operands.inputs() } else { halves };
+                    enter(&mut race, gpu, name, move || cublas.gemm(ab, c, shape, inputs));
+                }
             }
         }
         for (rung, turns) in &mut in_rust {
-            race.peer(*rung, Ok(repeated(|times| turns.seconds(times))));
+            race.peer(*rung, Ok(repeated(LONG, |times| turns.seconds(times))));
         }
         if with_cpu {
             race.turn(
                 "sgemm",
-                repeated(|times| {
+                repeated(LONG, |times| {
                     let start = Instant::now();
                     for _ in 0..times {
                         truck::product_on_cpu(&problem.a, &problem.b, &mut on_cpu, n, true)?;
@@ -385,7 +386,7 @@ fn enter<'w>(
     name: &str,
     mut launch: impl FnMut() -> Result<()> + 'w,
 ) {
-    race.peer(name, Ok(repeated(move |times| timed(gpu, times, &mut launch))));
+    race.peer(name, Ok(repeated(LONG, move |times| timed(gpu, times, &mut launch))));
 }
 
 /// Seconds of one launch when there are `times` of them, on the device's clock.
@@ -394,16 +395,20 @@ fn timed(gpu: &dyn Gpu, times: usize, launch: &mut dyn FnMut() -> Result<()>) ->
     Ok(seconds / times as f64)
 }
 
-/// Turns of a product that is timed so many times in a row: as many as take a few milliseconds together, which the first
-/// turn finds out.
+/// Seconds of a sample of products.
+const LONG: f64 = 0.004;
+
+/// Turns of a job that is timed so many times in a row: as many as take `enough` seconds together, which the first turn
+/// finds out.
 pub fn repeated(
+    enough: f64,
     mut seconds: impl FnMut(usize) -> Result<f64>,
 ) -> impl FnMut(usize) -> lab::Result<f64> {
     let mut times = 1;
     move |turn| {
         if turn == 0 {
             seconds(1)?; // warms up
-            times = (0.004 / seconds(1)?).ceil().clamp(1.0, 1000.0) as usize;
+            times = (enough / seconds(1)?).ceil().clamp(1.0, 10_000.0) as usize;
         }
         Ok(seconds(times)?)
     }

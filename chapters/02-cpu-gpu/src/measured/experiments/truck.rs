@@ -2,7 +2,10 @@
 
 #![allow(clippy::float_cmp)] // JobSizes are whole numbers, which f64 holds exactly.
 
-use super::devices::{number_or, skip_device, skip_missing};
+use super::{
+    devices::{number_or, skip_device, skip_missing},
+    ladder::repeated,
+};
 use crate::{
     Error, Result,
     gpu::{self, Element, Gpu, Kind},
@@ -10,7 +13,8 @@ use crate::{
     truck::{self, Crossover, Line, MapTrip, ProductTrip, Trip},
 };
 use lab::{
-    Budget, Experiment, Key, Plan, Recorder, Samples, Unit, key::Quantity, machine, random::numbers,
+    Budget, Experiment, Key, Plan, Race, Recorder, Samples, Unit, key::Quantity, machine,
+    random::numbers,
 };
 use std::{
     collections::BTreeMap,
@@ -158,27 +162,15 @@ type Timed = BTreeMap<Runner, Vec<(f64, f64)>>;
 /// # Errors
 /// What is measured fails.
 pub fn samples(plan: Plan, work: &mut dyn FnMut() -> Result<()>) -> Result<Samples> {
-    const LONG_ENOUGH: f64 = 2e-5;
-    let began = Instant::now();
-    work()?;
-    let mut once = began.elapsed().as_secs_f64();
-    while began.elapsed() < plan.warm_up {
-        let this = Instant::now();
-        work()?;
-        once = this.elapsed().as_secs_f64();
-    }
-    let repeats = (LONG_ENOUGH / once.max(1e-9)).ceil().clamp(1.0, 10_000.0) as u32;
-    let (mut seconds, began) = (Vec::new(), Instant::now());
-    while seconds.len() < plan.min_samples
-        || (seconds.len() < plan.max_samples && began.elapsed() < plan.time)
-    {
-        let this = Instant::now();
-        for _ in 0..repeats {
-            work()?;
-        }
-        seconds.push(this.elapsed().as_secs_f64() / f64::from(repeats));
-    }
-    Ok(Samples(seconds))
+    let turn = repeated(2e-5, |times| {
+        let began = Instant::now();
+        (0..times).try_for_each(|_| work())?;
+        Ok(began.elapsed().as_secs_f64() / times as f64)
+    });
+    let mut race = Race::new();
+    race.turn("job", turn);
+    let samples = race.run(plan).and_then(|results| results.samples("job"));
+    samples.map_err(|error| Error::message(error.to_string()))
 }
 
 /// Measures a job at rising sizes until one would take too long.

@@ -25,11 +25,12 @@ fn compiles_or_says_what_is_missing() {
         Ok(nvrtc) => {
             let source = "extern \"C\" __global__ void f(float *x) { x[threadIdx.x] = SOME; }";
             let options = [("SOME", "2.0f".to_owned())];
-            let image = nvrtc.compile(source, &options, "f", "sm_90").unwrap();
+            let (image, _) = nvrtc.compile(source, &options, "f", "sm_90").unwrap();
             assert_eq!(image[..4], *b"\x7fELF");
             refused(nvrtc.compile(source, &[], "f", "sm_90"), ["`f` does not compile", "SOME"]);
             // A GPU that it does not know yet: PTX, with the zero byte that the driver looks for.
-            let ptx = nvrtc.compile(source, &options, "f", &nvrtc.target((99, 0), "")).unwrap();
+            let newest = nvrtc.target((99, 0), "");
+            let (ptx, _) = nvrtc.compile(source, &options, "f", &newest).unwrap();
             assert!(ptx.ends_with(b"\0") && String::from_utf8_lossy(&ptx).contains(".entry f"));
             assert_eq!(nvrtc.target((9, 0), "a"), "sm_90a");
             refused(nvrtc.compile(source, &options, "f", "sm_10"), ["does not compile for sm_10"]);

@@ -111,7 +111,7 @@ fn a_missing_barrier_is_a_race_with_both_lines() {
                 assert!(at[0].file().ends_with("lessons.rs"));
             }
             // A warp that runs first reads what is not yet written.
-            KernelFault::Unwritten { memory: "a shared", .. } => {}
+            KernelFault::Unwritten { memory: "shared", .. } => {}
             other => panic!("{other}"),
         }
     }

@@ -121,13 +121,6 @@ pub struct Placement {
     pub bound: bool,
 }
 
-/// Random images, the same for all ranks.
-fn images(batch: usize, sizes: &[usize]) -> Batch {
-    let mut random = SplitMix64::new(7);
-    let x = (0..batch * sizes[0]).map(|_| random.unit() as f32).collect();
-    Batch { x, labels: (0..batch).map(|i| (i % 10) as u8).collect() }
-}
-
 /// Seconds of one of so many steps.
 fn each(steps: usize, mut step: impl FnMut() -> Result<()>) -> Result<f64> {
     let began = Instant::now();
@@ -142,7 +135,9 @@ fn each(steps: usize, mut step: impl FnMut() -> Result<()>) -> Result<f64> {
 pub fn measured(sizes: &[usize], batch: usize, steps: usize, setup: Placement) -> Result<f64> {
     let rule = Rule::Sgd(Sgd { lr: 1e-3, momentum: 0.0 });
     let job = Job { network: Network::Dense(sizes.to_vec()), seed: 1, rule };
-    let (all, ranks) = (images(batch, sizes), setup.ranks);
+    // The same for all ranks.
+    let all = Batch::random(&mut SplitMix64::new(7), batch, [sizes[0], 10]);
+    let ranks = setup.ranks;
     let times = threads::run(ranks, |mut rank| {
         if setup.bound {
             keep_to_core(rank.rank());

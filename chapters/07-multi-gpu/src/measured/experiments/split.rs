@@ -134,12 +134,7 @@ const fn adam(eps: f64) -> Rule {
 fn taken(examples: &Examples, rows: usize, steps: usize) -> Vec<Batch> {
     let order = shuffled(1, 1, examples.len());
     let numbers = order.chunks_exact(rows).take(steps);
-    numbers
-        .map(|numbers| {
-            let (x, labels) = examples.batch(numbers);
-            Batch { x, labels }
-        })
-        .collect()
+    numbers.map(|numbers| examples.batch(numbers).into()).collect()
 }
 
 /// Records how far `found`, a model trained in a way, is from `wanted`.
@@ -348,11 +343,8 @@ fn pipeline(rec: &mut Recorder) -> Result<()> {
         for &stages in stages {
             let paces: Vec<_> = (0..stages).map(pace).collect();
             for micros in MICROS {
-                let rows = MICRO_ROWS * micros;
-                let batch = Batch {
-                    x: (0..rows * width).map(|_| random.unit() as f32).collect(),
-                    labels: (0..rows).map(|_| random.below(width.min(200)) as u8).collect(),
-                };
+                let sizes = [width, width.min(200)];
+                let batch = Batch::random(&mut random, MICRO_ROWS * micros, sizes);
                 for schedule in Schedule::ALL {
                     let list: ParamList = &[
                         ("device", &device),
@@ -486,11 +478,7 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
     const RANKS: usize = 2;
     let job = Job { network: Network::Dense(OVERLAP_SIZES.to_vec()), seed: 1, rule: RULES[0] };
     let mut random = SplitMix64::new(7);
-    let rows = 512;
-    let batch = Batch {
-        x: (0..rows * OVERLAP_SIZES[0]).map(|_| random.unit() as f32).collect(),
-        labels: (0..rows).map(|_| random.below(10) as u8).collect(),
-    };
+    let batch = Batch::random(&mut random, 512, [OVERLAP_SIZES[0], 10]);
     let rounds = if rec.budget == Budget::Full { 15 } else { 4 };
     // In turns, so that what disturbs the machine disturbs all sides.
     let sides: Vec<(usize, usize)> =

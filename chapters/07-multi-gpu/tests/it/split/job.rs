@@ -4,15 +4,8 @@ use multi_gpu::split::job::Batch;
 /// Batches of random images; the sizes are taken in turns.
 pub fn batches(inputs: usize, classes: usize, sizes: &[usize], steps: usize) -> Vec<Batch> {
     let mut random = SplitMix64::new(11);
-    (0..steps)
-        .map(|step| {
-            let rows = sizes[step % sizes.len()];
-            Batch {
-                x: (0..rows * inputs).map(|_| random.unit() as f32).collect(),
-                labels: (0..rows).map(|_| random.below(classes) as u8).collect(),
-            }
-        })
-        .collect()
+    let rows = (0..steps).map(|step| sizes[step % sizes.len()]);
+    rows.map(|rows| Batch::random(&mut random, rows, [inputs, classes])).collect()
 }
 
 #[test]

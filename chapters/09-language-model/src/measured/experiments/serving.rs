@@ -80,10 +80,6 @@ fn some(count: usize, config: &Config) -> Vec<u32> {
     (0..count).map(|i| (i * 7919 % config.vocabulary) as u32).collect()
 }
 
-fn untrained(config: Config) -> Result<Model> {
-    Model::new(config, 1)
-}
-
 /// A cache that has read so many tokens.
 fn filled(decoder: &Decoder, tokens: usize) -> Result<Cache> {
     let mut cache = decoder.cache();
@@ -135,7 +131,7 @@ fn tokens(rec: &mut Recorder) -> Result<()> {
     for (name, config) in MODELS {
         let config = config();
         let (half, list): (usize, ParamList) = (config.context / 2, &[("size", &name)]);
-        let model = untrained(config)?;
+        let model = Model::new(config, 1)?;
         let decoder = Decoder::new(&config, &model.parameters)?;
         rec.note_at(TOKEN.at(list));
         let prompt = some(half, &config);
@@ -194,7 +190,7 @@ fn steps(rec: &mut Recorder) -> Result<()> {
     let peak = peak::fma_f32(available());
     for (name, config) in MODELS {
         let config = config();
-        let decoder = Decoder::new(&config, &untrained(config)?.parameters)?;
+        let decoder = Decoder::new(&config, &Model::new(config, 1)?.parameters)?;
         rec.note_at(STEP.at(&[("size", &name)]));
         let results = by_batch(rec, &decoder)?;
         let bandwidth = together(Plan::QUICK, decoder.bytes()).median();
@@ -228,7 +224,7 @@ fn served(rec: &mut Recorder) -> Result<()> {
     let config = Config::small();
     // A tokenizer of the right size; what its tokens stand for does not matter here.
     let tokenizer = any_tokenizer(config.vocabulary)?;
-    let decoder = Decoder::new(&config, &untrained(config)?.parameters)?;
+    let decoder = Decoder::new(&config, &Model::new(config, 1)?.parameters)?;
     let steps = by_batch(rec, &decoder)?;
     let mut options = Options::default();
     options.http.port = 0;
@@ -318,7 +314,7 @@ fn in_8_bits(rec: &mut Recorder) -> Result<()> {
         let config = config();
         let list: ParamList = &[("size", &name)];
         rec.note_at(INT8.at(list));
-        let parameters = untrained(config)?.parameters;
+        let parameters = Model::new(config, 1)?.parameters;
         let wide = Decoder::new(&config, &parameters)?;
         let narrow = Decoder::in_8_bits(&config, &parameters)?;
         let mut race = Race::default();

@@ -16,6 +16,7 @@ use lab::{
     Budget, Experiment, Key, Race, Recorder, Samples, peak, random::SplitMix64, record::ParamList,
 };
 use matmul::parallel::available;
+use multi_gpu::split::equality::largest;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
@@ -149,13 +150,12 @@ impl Case {
     /// If a file can't be written.
     pub fn job(&self, folder: &Path, steps: u64, options: &[&'static str]) -> crate::Result<Job> {
         let io = |path: &Path, error| lab::Error::io(path, error);
-        let Settings { batch, length, clip, rule, seed, .. } = self.settings;
+        let Settings { batch, length, clip, rule, .. } = self.settings;
         let model = folder.join("model.safetensors");
         Model::new(self.config, 1)?.save(&model)?;
         let mut bytes = Vec::new();
         for step in 0..steps {
-            let (mut tokens, mut targets) = (vec![0; batch * length], vec![0; batch * length]);
-            batches::draw(&self.stream, (seed, step), length, &mut tokens, &mut targets)?;
+            let [tokens, targets] = batches::batch(&self.settings, step, &self.stream)?;
             bytes.extend(tokens.iter().chain(&targets).flat_map(|token| token.to_le_bytes()));
         }
         let batches = folder.join("batches.u32");
@@ -367,12 +367,6 @@ impl Twins {
 
     /// The largest difference of two losses.
     pub fn apart(&self) -> f64 {
-        if self.ours.len() != self.theirs.len() {
-            return f64::INFINITY;
-        }
-        let pairs = self.ours.iter().zip(&self.theirs);
-        pairs
-            .map(|(a, b)| (a - b).abs())
-            .fold(0.0, |most, x| if x > most || x.is_nan() { x } else { most })
+        largest(&self.ours, &self.theirs)
     }
 }

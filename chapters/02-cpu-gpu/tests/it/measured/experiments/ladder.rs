@@ -23,7 +23,7 @@ fn every_device_is_measured_or_missed() {
 #[test]
 fn short_products_are_repeated_and_the_first_one_is_not_timed() -> lab::Result<()> {
     let mut calls = Vec::new();
-    let mut turn = repeated(|times| {
+    let mut turn = repeated(0.004, |times| {
         calls.push(times);
         Ok(0.001)
     });
