@@ -76,15 +76,9 @@
   /** A block's scale: the power of two that brings its largest number between 4 and 8, the end of E2M1. */
   const scaleOf = (largest) => 2 ** (exponentOf(largest) - 2);
 
-  // Without a page, in the tests, there is only the arithmetic.
-  if (typeof customElements === 'undefined') {
-    module.exports = { FORMATS, E2M1, decode, encode, neighbours, scaleOf };
-    return;
-  }
-
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Widget } = globalThis.throughputWidgets;
+  const { Widget } = globalThis.throughputWidgets ?? require('./widget.js');
 
   const START = '0.1';
   const LARGEST = ['0.1', '1', '10', '100', '1000'];
@@ -148,16 +142,14 @@
         return `<div class="row" data-row="${row}"><span class="name" id="name-${row}">${name}</span>
           <div class="bits" role="group" aria-labelledby="name-${row}" aria-describedby="how">${parts.join('')}</div><dl>${facts.join('')}${finite ? block : ''}</dl></div>`;
       });
-      this.fill(STYLE, `<slot></slot>
-        <div class="desk">
-          <div class="ask"><label>A number<input type="text" inputmode="text" autocomplete="off" autocapitalize="off" spellcheck="false" aria-describedby="how problem"></label>
-            <div class="examples" role="group" aria-label="Examples">${EXAMPLES.map((one) => `<button type="button">${one}</button>`).join('')}</div></div>
-          <p id="problem" class="hint" role="status"></p>
-          <p id="how" class="hint">Type a number, or turn a bit over by a click. With the keyboard: Tab goes from format to format, the arrow keys from bit to bit, Enter turns it over.</p>
-          <div class="key hint"><span class="sign">sign</span><span class="exponent">exponent</span><span class="mantissa">mantissa</span></div>
-          <div>${rows.join('')}</div>
-          <p class="aloud" role="status" aria-live="polite"></p>
-        </div>`);
+      this.desk(STYLE, `
+        <div class="ask"><label>A number<input type="text" inputmode="text" autocomplete="off" autocapitalize="off" spellcheck="false" aria-describedby="how problem"></label>
+          <div class="examples" role="group" aria-label="Examples">${EXAMPLES.map((one) => `<button type="button">${one}</button>`).join('')}</div></div>
+        <p id="problem" class="hint" role="status"></p>
+        <p id="how" class="hint">Type a number, or turn a bit over by a click. With the keyboard: Tab goes from format to format, the arrow keys from bit to bit, Enter turns it over.</p>
+        <div class="key hint"><span class="sign">sign</span><span class="exponent">exponent</span><span class="mantissa">mantissa</span></div>
+        <div>${rows.join('')}</div>
+        <p class="aloud" role="status" aria-live="polite"></p>`);
       this.input = this.part('input');
       this.input.value = START;
       this.rows = this.parts('.row');
@@ -240,5 +232,7 @@
     }
   }
 
-  customElements.define('bit-explorer', BitExplorer);
+  // Without a page, in the tests, there is only the arithmetic.
+  if (globalThis.customElements) customElements.define('bit-explorer', BitExplorer);
+  else module.exports = { FORMATS, E2M1, decode, encode, neighbours, scaleOf };
 })();

@@ -129,15 +129,9 @@ c[row * n + column] = sum`;
     return `${wrong}${past ? ` ${past} ${past === 1 ? 'number was' : 'numbers were'} written behind the end of C.` : ''}`.trim();
   }
 
-  // Without a page, in the tests, there is only the emulation.
-  if (typeof customElements === 'undefined') {
-    module.exports = { KERNELS, run, check, verdict };
-    return;
-  }
-
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Widget, escape, select } = globalThis.throughputWidgets;
+  const { Widget, escape, select } = globalThis.throughputWidgets ?? require('./widget.js');
 
   const STYLE = `
     .desk { --bad: var(--blockquote-caution-color, #b3202c); }
@@ -158,16 +152,14 @@ c[row * n + column] = sum`;
 
   class BreakKernel extends Widget {
     made() {
-      this.fill(STYLE, `<slot></slot>
-        <div class="desk">
-          <div class="controls">${select('kernel', 'Kernel ', KERNELS.map(({ name }) => [name]))}</div>
-          <div class="controls ways" role="group" aria-label="How the kernel is broken"></div>
-          <div><p class="verdict" role="status" aria-live="polite"></p><p class="why"></p></div>
-          <div class="both"><pre tabindex="0" aria-label="The kernel, for one thread"></pre>
-            <table><caption>What it leaves in C = A·B; of a wrong element also what it should be</caption><tbody></tbody></table></div>
-          <div class="controls"><button type="button" class="order">Run in another order</button><output></output></div>
-          <p class="hint">This is an emulation in JavaScript, not a GPU: the text is run as it stands here, in blocks of ${TILE}×${TILE} threads, one thread after the other up to the next barrier. A GPU may do that, and may do otherwise.</p>
-        </div>`);
+      this.desk(STYLE, `
+        <div class="controls">${select('kernel', 'Kernel ', KERNELS.map(({ name }) => [name]))}</div>
+        <div class="controls ways" role="group" aria-label="How the kernel is broken"></div>
+        <div><p class="verdict" role="status" aria-live="polite"></p><p class="why"></p></div>
+        <div class="both"><pre tabindex="0" aria-label="The kernel, for one thread"></pre>
+          <table><caption>What it leaves in C = A·B; of a wrong element also what it should be</caption><tbody></tbody></table></div>
+        <div class="controls"><button type="button" class="order">Run in another order</button><output></output></div>
+        <p class="hint">This is an emulation in JavaScript, not a GPU: the text is run as it stands here, in blocks of ${TILE}×${TILE} threads, one thread after the other up to the next barrier. A GPU may do that, and may do otherwise.</p>`);
       this.on('.order', 'click', () => this.go(this.way, this.order + 1));
       this.on('.kernel', 'change', () => this.take(KERNELS[this.part('.kernel').selectedIndex]));
       this.part('.kernel').selectedIndex = KERNELS.length - 1;
@@ -204,5 +196,7 @@ c[row * n + column] = sum`;
     }
   }
 
-  customElements.define('break-kernel', BreakKernel);
+  // Without a page, in the tests, there is only the arithmetic.
+  if (globalThis.customElements) customElements.define('break-kernel', BreakKernel);
+  else module.exports = { KERNELS, run, check, verdict };
 })();

@@ -61,15 +61,9 @@
       .sort((a, b) => Boolean(a.why) - Boolean(b.why) || middle(a.cost) - middle(b.cost) || middle(a.hours) - middle(b.hours) || 0);
   }
 
-  // Without a page, in the tests, there is only the arithmetic.
-  if (typeof customElements === 'undefined') {
-    module.exports = { DATA, seconds, memory, breakEven, calculate };
-    return;
-  }
-
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Widget, field, select } = globalThis.throughputWidgets;
+  const { Widget, field, select } = globalThis.throughputWidgets ?? require('./widget.js');
 
   const FIELDS = [
     ['parameters', 'Weights (millions)', 1e6],
@@ -119,18 +113,16 @@
 
   class CardCalculator extends Widget {
     made() {
-      this.fill(STYLE, `<slot></slot>
-        <div class="desk">
-          <div class="ask">
-            ${select('job', 'Job', [...DATA.jobs.map(({ reader }, at) => [at, READERS[reader] ?? reader]), ['own', 'Your own numbers']])}
-            ${[...FIELDS, ['cards', 'Cards'], ['electricity', 'US dollars for a kWh']].map(([name, label]) => field(name, label)).join('')}
-          </div>
-          <p id="problem" class="hint" role="status"></p>
-          <div class="wide" tabindex="0" role="region" aria-label="Cards for this job"><table role="table">
-            <caption></caption>
-            <thead role="rowgroup"><tr role="row">${['Card', ...COLUMNS].map((name) => `<th scope="col" role="columnheader">${name}</th>`).join('')}</tr></thead>
-            <tbody role="rowgroup"></tbody></table></div>
-        </div>`);
+      this.desk(STYLE, `
+        <div class="ask">
+          ${select('job', 'Job', [...DATA.jobs.map(({ reader }, at) => [at, READERS[reader] ?? reader]), ['own', 'Your own numbers']])}
+          ${[...FIELDS, ['cards', 'Cards'], ['electricity', 'US dollars for a kWh']].map(([name, label]) => field(name, label)).join('')}
+        </div>
+        <p id="problem" class="hint" role="status"></p>
+        <div class="wide" tabindex="0" role="region" aria-label="Cards for this job"><table role="table">
+          <caption></caption>
+          <thead role="rowgroup"><tr role="row">${['Card', ...COLUMNS].map((name) => `<th scope="col" role="columnheader">${name}</th>`).join('')}</tr></thead>
+          <tbody role="rowgroup"></tbody></table></div>`);
       this.on('.ask', 'input', ({ target: { name, value } }) => {
         if (name === 'job' && value !== 'own') this.choose(Number(value));
         if (FIELDS.some(([one]) => one === name)) this.input('job').value = 'own';
@@ -173,5 +165,7 @@
     }
   }
 
-  customElements.define('card-calculator', CardCalculator);
+  // Without a page, in the tests, there is only the arithmetic.
+  if (globalThis.customElements) customElements.define('card-calculator', CardCalculator);
+  else module.exports = { DATA, seconds, memory, breakEven, calculate };
 })();

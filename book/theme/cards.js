@@ -4,10 +4,7 @@
   'use strict';
   const here = document.currentScript.src;
   const REFERS = 'main a.term, main a.measured, main .footnote-reference a';
-  const card = document.createElement('div');
-  card.id = 'card';
-  card.setAttribute('role', 'tooltip');
-  card.hidden = true;
+  const card = Object.assign(document.createElement('div'), { id: 'card', role: 'tooltip', hidden: true });
   let of = null;
   let waiting = 0;
 
@@ -94,10 +91,7 @@
   // The terms one of whose names, or a word of it, begins as the question does; each leads to the page that introduces it.
   const bar = document.getElementById('mdbook-searchbar');
   if (!bar) return;
-  const list = document.createElement('ul');
-  list.id = 'term-results';
-  list.setAttribute('aria-label', 'Terms of the glossary');
-  list.hidden = true;
+  const list = Object.assign(document.createElement('ul'), { id: 'term-results', ariaLabel: 'Terms of the glossary', hidden: true });
   document.getElementById('mdbook-searchresults-outer')?.before(list);
   const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, ' ').trim();
   let terms = null;
@@ -120,9 +114,7 @@
     list.hidden = !found.length;
   }
   bar.addEventListener('focus', () => {
-    const script = document.createElement('script');
-    script.src = new URL('terms.js', here);
-    document.head.append(script);
+    document.head.append(Object.assign(document.createElement('script'), { src: new URL('terms.js', here) }));
   }, { once: true });
   bar.addEventListener('input', find);
 })();

@@ -21,8 +21,7 @@
     return known.get(chart);
   }
 
-  const readout = Object.assign(document.createElement('div'), { id: 'readout', hidden: true });
-  readout.setAttribute('role', 'status');
+  const readout = Object.assign(document.createElement('div'), { id: 'readout', role: 'status', hidden: true });
   document.body.append(readout);
   let shown = null; // the chart, and which of its points
 

@@ -178,12 +178,6 @@
     return path;
   }
 
-  // Without a page, in the tests, there is only the arithmetic.
-  if (typeof customElements === 'undefined') {
-    module.exports = { LANDSCAPES, RULES, ALL, STEPS, DECAY, INPUTS, TRUTHS, curvature, limit, descend };
-    return;
-  }
-
   // ---- The page ------------------------------------------------------------------------------------
 
   const SIDE = 340;
@@ -192,7 +186,7 @@
   const GRID = 80;
   const LEVELS = 9;
 
-  const { Player, select, superscript } = globalThis.throughputWidgets;
+  const { Player, select, superscript } = globalThis.throughputWidgets ?? require('./widget.js');
 
   const STYLE = `
     .desk { font-size: 0.94em; font-variant-numeric: tabular-nums; }
@@ -255,24 +249,22 @@
   class DescentPlayground extends Player {
     made() {
       const named = (all) => all.map(({ id, name }) => [id, name]);
-      this.fill(STYLE, `<slot></slot>
-        <div class="desk">
-          <div class="ask">
-            ${select('landscape', 'Loss', named(LANDSCAPES))}${select('rule', 'Rule', named(RULES))}
-            ${select('batch', 'Examples in a batch', [[8, 'all 8: no noise'], [2], [1, '1: most noise']])}
-            <label><span>Learning rate η: <b class="eta"></b></span><input class="rate" type="range" min="-4" max="1" step="0.01"></label>
-            <label class="steep"><span>Steepness κ: <b class="kappa"></b></span><input class="k" type="range" min="0" max="${STEEP.length - 1}" step="1" value="4"></label>
-          </div>
-          <div class="views">
-            <div class="map"><svg viewBox="0 0 ${SIDE} ${SIDE}" role="img" class="plane"><g class="levels"></g><polyline class="kept"></polyline><polyline class="way"></polyline><path class="dots"></path><circle class="here" r="6"></circle><rect class="frame" x="0.5" y="0.5" width="${SIDE - 1}" height="${SIDE - 1}"></rect><text x="${SIDE - 8}" y="${SIDE - 8}" text-anchor="end">x</text><text x="8" y="18">y</text></svg>
-              <button type="button" class="start" aria-describedby="how"></button></div>
-            <svg viewBox="0 0 ${SIDE} ${SIDE}" role="img" class="chart"><g class="axes"></g><polyline class="kept"></polyline><polyline class="way"></polyline></svg>
-          </div>
-          ${Player.controls('Steps of the descent', ['first', 'next', 'play', 'last'], '<button type="button" class="keep" aria-pressed="false">Keep to compare</button><output aria-hidden="true"></output>')}
-          <p class="says" role="status" aria-live="polite"></p>
-          <p class="now"></p>
-          <p class="now"><span class="formula"></span> <span id="how">Drag the green ring to begin elsewhere, or touch the map; with the keyboard the arrow keys move it.</span></p>
-        </div>`);
+      this.desk(STYLE, `
+        <div class="ask">
+          ${select('landscape', 'Loss', named(LANDSCAPES))}${select('rule', 'Rule', named(RULES))}
+          ${select('batch', 'Examples in a batch', [[8, 'all 8: no noise'], [2], [1, '1: most noise']])}
+          <label><span>Learning rate η: <b class="eta"></b></span><input class="rate" type="range" min="-4" max="1" step="0.01"></label>
+          <label class="steep"><span>Steepness κ: <b class="kappa"></b></span><input class="k" type="range" min="0" max="${STEEP.length - 1}" step="1" value="4"></label>
+        </div>
+        <div class="views">
+          <div class="map"><svg viewBox="0 0 ${SIDE} ${SIDE}" role="img" class="plane"><g class="levels"></g><polyline class="kept"></polyline><polyline class="way"></polyline><path class="dots"></path><circle class="here" r="6"></circle><rect class="frame" x="0.5" y="0.5" width="${SIDE - 1}" height="${SIDE - 1}"></rect><text x="${SIDE - 8}" y="${SIDE - 8}" text-anchor="end">x</text><text x="8" y="18">y</text></svg>
+            <button type="button" class="start" aria-describedby="how"></button></div>
+          <svg viewBox="0 0 ${SIDE} ${SIDE}" role="img" class="chart"><g class="axes"></g><polyline class="kept"></polyline><polyline class="way"></polyline></svg>
+        </div>
+        ${Player.controls('Steps of the descent', ['first', 'next', 'play', 'last'], '<button type="button" class="keep" aria-pressed="false">Keep to compare</button><output aria-hidden="true"></output>')}
+        <p class="says" role="status" aria-live="polite"></p>
+        <p class="now"></p>
+        <p class="now"><span class="formula"></span> <span id="how">Drag the green ring to begin elsewhere, or touch the map; with the keyboard the arrow keys move it.</span></p>`);
       this.on('.landscape', 'change', () => { this.start = null; this.usual(); this.change(true); });
       this.on('.rule', 'change', () => { this.usual(); this.change(); });
       this.on('.batch', 'change', () => this.change());
@@ -446,5 +438,7 @@
     }
   }
 
-  customElements.define('descent-playground', DescentPlayground);
+  // Without a page, in the tests, there is only the arithmetic.
+  if (globalThis.customElements) customElements.define('descent-playground', DescentPlayground);
+  else module.exports = { LANDSCAPES, RULES, ALL, STEPS, DECAY, INPUTS, TRUTHS, curvature, limit, descend };
 })();

@@ -186,17 +186,11 @@
     }
   }
 
-  // Without a page, in the tests, there is only the arithmetic.
-  if (typeof customElements === 'undefined') {
-    module.exports = { frame, layersOf, probabilities };
-    return;
-  }
-
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Widget, model: scripted } = globalThis.throughputWidgets;
+  const { Widget, model: scripted } = globalThis.throughputWidgets ?? require('./widget.js');
 
-  const here = document.currentScript.src;
+  const here = globalThis.document?.currentScript.src;
   const BITS = [32, 16, 8];
   const MODEL = (bits) => new URL(`../04-training/digit-model-${bits}.js`, here).href;
   const NO_MODEL = 'No trained model yet: run <code>cargo run -- train</code>, then build the book again.';
@@ -234,18 +228,16 @@
   class DigitCanvas extends Widget {
     made() {
       const bars = Array.from({ length: 10 }, (_, digit) => `<li><span>${digit}</span><span class="bar"><i></i></span><span></span></li>`);
-      this.fill(STYLE, `<slot></slot>
-        <div class="desk">
-          <div><p id="how" class="hint">Write a digit. With the keyboard: arrow keys move the pen, the space bar lowers and lifts it.</p>
-            <canvas class="paper" width="${PAPER}" height="${PAPER}" tabindex="0" role="application" aria-label="Paper to write a digit on" aria-describedby="how"></canvas>
-            <p class="status" role="status" aria-live="polite">Nothing is written yet.</p>
-            <button type="button" class="clear">Clear</button></div>
-          <div><p class="small">What the model sees</p>
-            <canvas class="seen" width="${SIDE}" height="${SIDE}" role="img" aria-label="The digit in 28 by 28 pixels"></canvas>
-            <label class="small">Bits of a weight<select class="bits">${BITS.map((bits) => `<option${bits === 8 ? ' selected' : ''}>${bits}</option>`).join('')}</select></label>
-            <p class="small cost"></p></div>
-          <div class="reading"><p class="small">How likely each digit is</p><ul>${bars.join('')}</ul></div>
-        </div>`);
+      this.desk(STYLE, `
+        <div><p id="how" class="hint">Write a digit. With the keyboard: arrow keys move the pen, the space bar lowers and lifts it.</p>
+          <canvas class="paper" width="${PAPER}" height="${PAPER}" tabindex="0" role="application" aria-label="Paper to write a digit on" aria-describedby="how"></canvas>
+          <p class="status" role="status" aria-live="polite">Nothing is written yet.</p>
+          <button type="button" class="clear">Clear</button></div>
+        <div><p class="small">What the model sees</p>
+          <canvas class="seen" width="${SIDE}" height="${SIDE}" role="img" aria-label="The digit in 28 by 28 pixels"></canvas>
+          <label class="small">Bits of a weight<select class="bits">${BITS.map((bits) => `<option${bits === 8 ? ' selected' : ''}>${bits}</option>`).join('')}</select></label>
+          <p class="small cost"></p></div>
+        <div class="reading"><p class="small">How likely each digit is</p><ul>${bars.join('')}</ul></div>`);
       this.paper = this.part('.paper');
       this.pen = { x: PAPER / 2, y: PAPER / 4, down: false, shown: false };
       this.clear();
@@ -405,5 +397,7 @@
     context.putImageData(image, 0, 0);
   }
 
-  customElements.define('digit-canvas', DigitCanvas);
+  // Without a page, in the tests, there is only the arithmetic.
+  if (globalThis.customElements) customElements.define('digit-canvas', DigitCanvas);
+  else module.exports = { frame, layersOf, probabilities };
 })();

@@ -64,15 +64,9 @@
     return [run(card.compute[1], card.copy[1], DATA.launch[0]), run(card.compute[0], card.copy[0], DATA.launch[1])];
   }
 
-  // Without a page, in the tests, there is only the arithmetic.
-  if (typeof customElements === 'undefined') {
-    module.exports = { DATA, hiddenOf, parameters, operations, training, attentionShare, bytes, cache, onCard, TOKENS_PER_PARAMETER };
-    return;
-  }
-
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Widget, facts, field, select, superscript } = globalThis.throughputWidgets;
+  const { Widget, bytes: size, facts, field, select, superscript } = globalThis.throughputWidgets ?? require('./widget.js');
 
   const PRESETS = {
     tiny: { name: 'tiny', vocabulary: 1024, context: 128, width: 128, heads: 4, layers: 4, batch: 16 },
@@ -90,13 +84,6 @@
     model: 'Parameters and gradient, f32', moments: 'AdamW’s two means', activations: 'Activations of a step', cache: 'KV cache of a context, f32', here: 'Training on this machine',
   };
 
-  /** Bytes for people. */
-  function size(count) {
-    const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
-    let at = 0;
-    for (; at + 1 < units.length && Math.round(count) >= 1024; at += 1) count /= 1024;
-    return `${count >= 1000 ? Math.round(count) : Number(count.toPrecision(3))} ${units[at]}`;
-  }
   /** A count for people: 5.34 million. */
   function count(n) {
     const units = ['', ' thousand', ' million', ' billion', ' trillion'];
@@ -131,23 +118,21 @@
 
   class GptCount extends Widget {
     made() {
-      this.fill(STYLE, `<slot></slot>
-        <div class="desk">
-          <div class="ask">
-            ${select('model', 'Model', [...Object.entries(PRESETS).map(([id, { name }]) => [id, name]), ['own', 'your own']])}
-            ${Object.entries(FIELDS).map(([name, [label]]) => field(name, label)).join('')}
-            <button type="button" class="fit">20 tokens a parameter</button>
-          </div>
-          <p id="problem" class="hint" role="status"></p>
-          <div class="bar" aria-hidden="true">${Object.entries(PARTS).map(([part, [, colour]]) => `<span class="${part}" style="--part: var(${colour})"></span>`).join('')}</div>
-          <ul class="legend">${Object.entries(PARTS).map(([part, [, colour]]) => `<li class="of-${part}" style="--part: var(${colour})"></li>`).join('')}</ul>
-          ${facts(RESULTS)}
-          <table>
-            <caption>Training on one card, calculated as in chapter 8</caption>
-            <tbody>${DATA.cards.map(({ id, name, format }) => `<tr><th scope="row">${name}, ${format}</th><td class="${id}"></td></tr>`).join('')}</tbody>
-          </table>
-          <p class="aloud" role="status"></p>
-        </div>`);
+      this.desk(STYLE, `
+        <div class="ask">
+          ${select('model', 'Model', [...Object.entries(PRESETS).map(([id, { name }]) => [id, name]), ['own', 'your own']])}
+          ${Object.entries(FIELDS).map(([name, [label]]) => field(name, label)).join('')}
+          <button type="button" class="fit">20 tokens a parameter</button>
+        </div>
+        <p id="problem" class="hint" role="status"></p>
+        <div class="bar" aria-hidden="true">${Object.entries(PARTS).map(([part, [, colour]]) => `<span class="${part}" style="--part: var(${colour})"></span>`).join('')}</div>
+        <ul class="legend">${Object.entries(PARTS).map(([part, [, colour]]) => `<li class="of-${part}" style="--part: var(${colour})"></li>`).join('')}</ul>
+        ${facts(RESULTS)}
+        <table>
+          <caption>Training on one card, calculated as in chapter 8</caption>
+          <tbody>${DATA.cards.map(({ id, name, format }) => `<tr><th scope="row">${name}, ${format}</th><td class="${id}"></td></tr>`).join('')}</tbody>
+        </table>
+        <p class="aloud" role="status"></p>`);
       this.preset('small');
       this.part('.ask').addEventListener('input', ({ target }) => this.changed(target));
       this.on('.fit', 'click', () => {
@@ -222,5 +207,7 @@
     }
   }
 
-  customElements.define('gpt-count', GptCount);
+  // Without a page, in the tests, there is only the arithmetic.
+  if (globalThis.customElements) customElements.define('gpt-count', GptCount);
+  else module.exports = { DATA, hiddenOf, parameters, operations, training, attentionShare, bytes, cache, onCard, TOKENS_PER_PARAMETER };
 })();

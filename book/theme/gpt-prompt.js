@@ -252,17 +252,11 @@
     }
   }
 
-  // Without a page, in the tests, there is only the arithmetic.
-  if (typeof customElements === 'undefined') {
-    module.exports = { Tokenizer, Decoder, Writer };
-    return;
-  }
-
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Widget, model: scripted } = globalThis.throughputWidgets;
+  const { Widget, model: scripted } = globalThis.throughputWidgets ?? require('./widget.js');
 
-  const MODEL = new URL('../09-language-model/gpt-model.js', document.currentScript.src).href;
+  const here = globalThis.document?.currentScript.src;
   const NO_MODEL = 'No language model of yours yet; below is what the book’s wrote. Run <code>cargo run -- train --model gpt</code>, then build the book again.';
   const TOKENS = 256; // of a text
   const SLICE = 30; // ms of work before the page may do something else
@@ -294,19 +288,17 @@
 
   class GptPrompt extends Widget {
     made() {
-      this.fill(STYLE, `<slot></slot>
-        <div class="desk">
-          <label>Prompt<textarea rows="3" maxlength="4000" spellcheck="false" autocapitalize="off">fn main() {\n</textarea></label>
-          <div class="controls">
-            ${field('temperature', 'Temperature', 5, 0.1, 0.8)}
-            ${field('top-k', 'Top-k (0: all)', 1000, 1, 0)}
-            ${field('seed', 'Seed', 4294967295, 1, 1)}
-            <button type="button" class="write">Write</button>
-            <button type="button" class="stop" aria-disabled="true">Stop</button>
-          </div>
-          <div class="text" role="group" aria-label="Prompt and text" tabindex="0"><span></span><span></span></div>
-          <p class="status" role="status" aria-live="polite">The model is fetched when it is to write.</p>
-        </div>`);
+      this.desk(STYLE, `
+        <label>Prompt<textarea rows="3" maxlength="4000" spellcheck="false" autocapitalize="off">fn main() {\n</textarea></label>
+        <div class="controls">
+          ${field('temperature', 'Temperature', 5, 0.1, 0.8)}
+          ${field('top-k', 'Top-k (0: all)', 1000, 1, 0)}
+          ${field('seed', 'Seed', 4294967295, 1, 1)}
+          <button type="button" class="write">Write</button>
+          <button type="button" class="stop" aria-disabled="true">Stop</button>
+        </div>
+        <div class="text" role="group" aria-label="Prompt and text" tabindex="0"><span></span><span></span></div>
+        <p class="status" role="status" aria-live="polite">The model is fetched when it is to write.</p>`);
       this.turn = 0;
       this.on('.write', 'click', () => this.write());
       this.on('.stop', 'click', () => this.stop());
@@ -343,7 +335,7 @@
       before.textContent = prompt;
       after.textContent = '';
       this.say('.status', 'The model is being fetched …');
-      const model = await load(this.getAttribute('data-model') ?? MODEL);
+      const model = await load(this.getAttribute('data-model') ?? new URL('../09-language-model/gpt-model.js', here).href);
       if (turn !== this.turn) return; // something else is wanted by now
       this.toggleAttribute('wrote', Boolean(model));
       if (!model) {
@@ -382,5 +374,7 @@
     }
   }
 
-  customElements.define('gpt-prompt', GptPrompt);
+  // Without a page, in the tests, there is only the arithmetic.
+  if (globalThis.customElements) customElements.define('gpt-prompt', GptPrompt);
+  else module.exports = { Tokenizer, Decoder, Writer };
 })();

@@ -31,11 +31,11 @@
   const FASTEST = 1e17; // and its rate in FLOP/s
 
   /** Letters that are seen: others could turn the text round them or hide in it. */
-  const plain = (text) => text.replace(/\p{C}+/gu, ' ').trim();
+  const visible = (text) => text.replace(/\p{C}+/gu, ' ').trim();
 
   /** A result as a link's fragment: `#gpu-result?n=1024&gpu=NAME&naive=0.0123&cpu=0.98`, the times in seconds. */
   function fragmentOf({ n, gpu, times }) {
-    const parts = new URLSearchParams({ n, gpu: plain(gpu).slice(0, LONGEST_NAME).trim() || 'unknown' });
+    const parts = new URLSearchParams({ n, gpu: visible(gpu).slice(0, LONGEST_NAME).trim() || 'unknown' });
     for (const [name, seconds] of Object.entries(times)) parts.set(name, seconds.toPrecision(4));
     return SENT + parts;
   }
@@ -51,16 +51,10 @@
     const { n: size, gpu, ...rest } = Object.fromEntries(new URLSearchParams(text));
     const n = SIZES.find((one) => String(one) === size);
     const times = names.filter((name) => Object.hasOwn(rest, name)).map((name) => [name, /^[\d.]+(e[+-]?\d+)?$/.test(rest[name]) ? Number(rest[name]) : NaN]);
-    const right = n && gpu && gpu.length <= LONGEST_NAME && plain(gpu) === gpu
+    const right = n && gpu && gpu.length <= LONGEST_NAME && visible(gpu) === gpu
       && times.length === Object.keys(rest).length && times.some(([name]) => name !== 'cpu')
       && times.every(([, seconds]) => seconds >= CLAIMS[0] && seconds <= CLAIMS[1] && 2 * n ** 3 / seconds <= FASTEST);
     return right ? { n, gpu, times: Object.fromEntries(times) } : undefined;
-  }
-
-  // Without a page, in the tests, there are only the links.
-  if (typeof customElements === 'undefined') {
-    module.exports = { fragmentOf, resultIn };
-    return;
   }
 
   class Stopped extends Error {}
@@ -181,15 +175,13 @@
         event.preventDefault();
         gpu.refused ??= event.error.message;
       });
-      if (gpu.clock) gpu.makeClock();
+      if (gpu.clock) {
+        const ticks = (usage) => gpu.device.createBuffer({ size: 16, usage });
+        gpu.marks = gpu.device.createQuerySet({ type: 'timestamp', count: 2 });
+        gpu.ticks = ticks(GPUBufferUsage.QUERY_RESOLVE | GPUBufferUsage.COPY_SRC);
+        gpu.ticksOut = ticks(GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ);
+      }
       return gpu;
-    }
-
-    makeClock() {
-      const { device } = this;
-      this.marks = device.createQuerySet({ type: 'timestamp', count: 2 });
-      this.ticks = device.createBuffer({ size: 16, usage: GPUBufferUsage.QUERY_RESOLVE | GPUBufferUsage.COPY_SRC });
-      this.ticksOut = device.createBuffer({ size: 16, usage: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ });
     }
 
     /** `promise`, or the sentence that says why it can't come. */
@@ -517,7 +509,7 @@
 
   // ---- What the reader sees ------------------------------------------------------------------------
 
-  const { Widget, escape } = globalThis.throughputWidgets;
+  const { Widget, duration, escape, plain, scaled } = globalThis.throughputWidgets ?? require('./widget.js');
 
   const STYLE = `
     :host { display: block; margin-block: 3.2rem; scroll-margin-block-start: 6rem; }
@@ -574,7 +566,7 @@
       <div class="controls">
         <label>m = n = k <select class="size"></select></label>
         <button type="button" class="run first">Run</button>
-        <button type="button" class="sweep">Compare all sizes</button>
+        <button type="button" class="compare">Compare all sizes</button>
       </div>
       <p class="status" role="status" aria-live="polite">Nothing has run yet. Run checks every kernel and then times it; it takes some seconds.</p>
       <div class="way" hidden><p class="step small"></p><progress max="1" value="0" aria-label="How far the run is"></progress></div>
@@ -591,13 +583,8 @@
   const LABELS = { shared: 'shared tiles', tile2d: '2D register tiles', cpu: 'JavaScript, one core' };
   const label = (name) => LABELS[name] ?? name;
   const plainly = (x) => (Number.isFinite(x) ? x.toFixed(3).replace('-', '−') : 'nothing');
-  const digits = (x) => (x >= 100 ? x.toFixed(0) : x >= 10 ? x.toFixed(1) : x >= 1 ? x.toFixed(2) : x.toPrecision(2));
-  const rate = (operations, seconds) => {
-    const speed = operations / seconds / 1e9;
-    return speed >= 1000 ? `${digits(speed / 1000)} TFLOP/s` : `${digits(speed)} GFLOP/s`;
-  };
-  const time = (seconds) => (seconds >= 1 ? `${digits(seconds)} s` : seconds >= 1e-3 ? `${digits(seconds * 1e3)} ms` : `${digits(seconds * 1e6)} µs`);
-  const times = (x) => `${digits(x)}×`;
+  const rate = (operations, seconds) => scaled(operations / seconds, 'FLOP/s');
+  const times = (x) => `${plain(x)}×`;
   const around = ({ spread, samples }) => (samples < 3 ? `${samples === 1 ? 'once' : 'twice'}` : spread < 0.005 ? '±<1%' : `±${Math.round(100 * spread)}%`);
 
   class GpuProduct extends Widget {
@@ -646,7 +633,7 @@
         this.start(button, work);
       });
       press('.run', () => this.run());
-      press('.sweep', () => this.sweep());
+      press('.compare', () => this.sweep());
       this.sized('.curves', () => this.plot());
     }
 
@@ -685,7 +672,7 @@
         place.innerHTML = '<p class="title">A result that can’t be read</p><p>The link that led here should hold a reader’s result. It is cut or changed, so nothing of it is shown.</p>';
       } else {
         const { n, gpu, times: all } = sent;
-        const rows = Object.entries(all).map(([name, seconds]) => `<tr><th scope="row">${escape(label(name))}</th><td>${time(seconds)}</td><td>${rate(2 * n ** 3, seconds)}</td></tr>`);
+        const rows = Object.entries(all).map(([name, seconds]) => `<tr><th scope="row">${escape(label(name))}</th><td>${duration(seconds)}</td><td>${rate(2 * n ** 3, seconds)}</td></tr>`);
         place.innerHTML = `<p class="title">Sent by a reader, not measured here</p><p>The GPU, as the link names it: <strong>${escape(gpu)}</strong>. This box measures yours.</p>
           <table><caption>C = A·B with m = n = k = ${n}, in f32</caption><thead><tr><td></td><th scope="col">one product</th><th scope="col">rate</th></tr></thead><tbody>${rows.join('')}</tbody></table>`;
       }
@@ -738,7 +725,7 @@
       this.working = true;
       this.stopping = false;
       const pressed = this.part(button), name = pressed.textContent;
-      const others = ['.run', '.sweep', '.size', '.reset'].filter((other) => other !== button).map((other) => this.part(other));
+      const others = ['.run', '.compare', '.size', '.reset'].filter((other) => other !== button).map((other) => this.part(other));
       pressed.textContent = 'Stop';
       others.forEach((other) => { other.disabled = true; });
       this.part('.way').hidden = false;
@@ -781,7 +768,7 @@
       if (select.selectedOptions[0].disabled) {
         select.value = String(Math.max(...SIZES.filter((n) => n <= largest)));
       }
-      this.part('.sweep').hidden = !this.timed;
+      this.part('.compare').hidden = !this.timed;
       return true;
     }
 
@@ -916,7 +903,7 @@
         const found = cell(row.checked ? 'right' : '');
         if (!cpu) return `<tr>${head}${found}${cell(row.worst.toExponential(1))}</tr>`;
         const { median } = row.time;
-        return `<tr>${head}${found}${cell(`${time(median)} <span class="small">${around(row.time)}</span>`)}${cell(rate(operations, median))}${cell(
+        return `<tr>${head}${found}${cell(`${duration(median)} <span class="small">${around(row.time)}</span>`)}${cell(rate(operations, median))}${cell(
           first && row !== cpu ? times(first.time.median / median) : '')}${cell(row === cpu ? '' : times(cpu.time.median / median))}</tr>`;
       });
       const heads = cpu ? ['', 'result', 'one product', 'rate', '× naive', '× JavaScript'] : ['', 'result', 'largest error'];
@@ -925,7 +912,7 @@
       const tick = cpu ? clockTick() : 0;
       const clocks = cpu ? `Times are medians of up to ${SAMPLES} samples, fewer if one takes long; ± spans the middle half of them. ${gpu.clock
         ? 'The kernels are timed by the GPU’s own clock, which browsers round.'
-        : `The kernels are timed by the page’s clock around many products, less the ${time(gpu.idle ?? 0)} of an empty submission.`} Here the page’s clock moves in steps of ${Math.round(1e6 * tick)} µs: a sample therefore repeats a short product for about ${1e3 * this.sample} ms. Copies to the GPU and back are not in these times; “Compare all sizes” adds them. The CPU runs two plain loops on one core: chapter 1 shows how much more it can do.` : '';
+        : `The kernels are timed by the page’s clock around many products, less the ${duration(gpu.idle ?? 0)} of an empty submission.`} Here the page’s clock moves in steps of ${Math.round(1e6 * tick)} µs: a sample therefore repeats a short product for about ${1e3 * this.sample} ms. Copies to the GPU and back are not in these times; “Compare all sizes” adds them. The CPU runs two plain loops on one core: chapter 1 shows how much more it can do.` : '';
       this.part('.result').innerHTML = `${adapter}${bars.length ? `<div class="bars" aria-hidden="true">${bars.join('')}</div>` : ''}
         <div class="wide" role="region" aria-label="Results" tabindex="0"><table><caption>C = A·B with m = n = k = ${n}, in f32</caption><thead><tr>${heads.map((head) => (head ? `<th scope="col">${head}</th>` : '<td></td>')).join('')}</tr></thead><tbody>${lines.join('')}</tbody></table></div>
         <p class="small">${how} ${clocks}</p>
@@ -1028,7 +1015,7 @@
         parts.push(`<path class="line" stroke="var(--series-${colour})" d="M${spots.map((spot) => spot.join(' ')).join('L')}"/><g fill="var(--series-${colour})">${spots.map((spot) => marker[shape](...spot)).join('')}</g>`);
       }
       const keys = series.map(([, name, colour, shape]) => `<span style="display:inline-block;margin-inline-end:1.6rem"><svg width="14" height="14" viewBox="-7 -7 14 14" style="display:inline-block;width:14px;vertical-align:-2px;fill:var(--series-${colour})">${marker[shape](0, 0)}</svg> ${name}</span>`).join('');
-      const lines = points.map((point) => `<tr><th scope="row">${point.n}</th>${series.map(([key]) => `<td>${time(point[key].median)}</td>`).join('')}</tr>`);
+      const lines = points.map((point) => `<tr><th scope="row">${point.n}</th>${series.map(([key]) => `<td>${duration(point[key].median)}</td>`).join('')}</tr>`);
       const open = place.querySelector('details')?.open ? ' open' : '';
       place.innerHTML = `<p class="title">Your GPU against your CPU</p><p class="small">The kernel is ${escape(label(kernel))}. ${escape(this.crossover())}</p>
         <div aria-hidden="true" class="small">${keys}</div>
@@ -1037,5 +1024,7 @@
     }
   }
 
-  customElements.define('gpu-product', GpuProduct);
+  // Without a page, in the tests, there is only the arithmetic.
+  if (globalThis.customElements) customElements.define('gpu-product', GpuProduct);
+  else module.exports = { fragmentOf, resultIn };
 })();

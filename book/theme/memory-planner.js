@@ -4,6 +4,8 @@
 (() => {
   'use strict';
 
+  const { Widget, bytes: text, field, select } = globalThis.throughputWidgets ?? require('./widget.js');
+
   // ---- The models of chapters 3, 4 and 7, the cards of chapter 8's table, and chapter 7's memory (plan/split.rs), which
   // for one device is chapter 3's. A test of chapter 8's crate holds all of it to the crates;
   // `UPDATE=1 cargo test -p hardware --test memory_planner` writes the next line anew.
@@ -87,13 +89,6 @@
 
   // ---- Words and drawing -----------------------------------------------------------------------------
 
-  /** Bytes for people. */
-  function text(bytes) {
-    const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
-    let at = 0;
-    for (; at + 1 < units.length && Math.round(bytes) >= 1024; at += 1) bytes /= 1024;
-    return `${bytes >= 1000 ? Math.round(bytes) : Number(bytes.toPrecision(3))} ${units[at]}`;
-  }
   const count = (n) => n.toLocaleString('en');
 
   /** A change in words. */
@@ -161,15 +156,7 @@
     return picture(list, CARD, 640, `Stacked bars of memory against a card of ${text(CARD)}. ${says.join('. ')}.`);
   }
 
-  // Without a page, in the tests, there is only the arithmetic.
-  if (typeof customElements === 'undefined') {
-    module.exports = { DATA, PRECISIONS, MOVES, transformer, memory, total, largest, changes, still };
-    return;
-  }
-
   // ---- The page ------------------------------------------------------------------------------------
-
-  const { Widget, field, select } = globalThis.throughputWidgets;
 
   const STYLE = `
     .ask { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(16rem, 46%), 1fr)); gap: 1rem 1.4rem; align-items: end; }
@@ -190,28 +177,26 @@
   class MemoryPlanner extends Widget {
     made() {
       const models = DATA.models.map(({ name, shape }, at) => [at, `${name}${shape ? `, ${count(shape.sequence)} tokens` : ''}`]);
-      this.fill(STYLE, `<slot></slot>
-        <div class="desk">
-          <div class="ask">
-            ${select('model', 'Model', [...models, ['own', 'your own transformer']])}
-            ${Object.entries(OWN).map(([name, label]) => field(name, label, 'class="own" hidden')).join('')}
-            ${field('batch', 'Batch, over all devices')}
-            ${select('precision', 'Precision', Object.entries(PRECISIONS).map(([id, { name }]) => [id, name]))}
-            ${select('moves', 'Optimizer', [['adam', 'Adam'], ['momentum', 'momentum'], ['sgd', 'plain SGD']])}
-            ${select('pieces', 'Pieces to accumulate', doubled(MOST))}
-            ${select('devices', 'Devices', doubled(MOST))}
-            ${select('zero', 'ZeRO stage', [[0, '0: each holds all'], [1, '1: optimizer cut'], [2, '2: and gradients'], [3, '3: and weights']])}
-            <label class="check"><input type="checkbox" name="recompute">Recompute activations</label>
-            ${select('card', 'Card', [['own', 'memory as below'], ...DATA.cards.map(({ name }, at) => [at, name])])}
-            ${field('gib', 'Memory of the card (GiB)')}
-          </div>
-          <p id="problem" class="hint" role="status"></p>
-          <div class="view"></div>
-          <dl class="facts">${Object.entries(PARTS).map(([part, [name, colour]]) => `<div><dt style="--part: ${colour}">${name}</dt><dd class="${part}"></dd></div>`).join('')}</dl>
-          <p class="says" role="status"></p>
-          <div class="fixes" role="group" aria-label="One change that makes it fit"></div>
-          <p class="hint">Of one device, the fullest. A library and the driver need some more: leave room.</p>
-        </div>`);
+      this.desk(STYLE, `
+        <div class="ask">
+          ${select('model', 'Model', [...models, ['own', 'your own transformer']])}
+          ${Object.entries(OWN).map(([name, label]) => field(name, label, 'class="own" hidden')).join('')}
+          ${field('batch', 'Batch, over all devices')}
+          ${select('precision', 'Precision', Object.entries(PRECISIONS).map(([id, { name }]) => [id, name]))}
+          ${select('moves', 'Optimizer', [['adam', 'Adam'], ['momentum', 'momentum'], ['sgd', 'plain SGD']])}
+          ${select('pieces', 'Pieces to accumulate', doubled(MOST))}
+          ${select('devices', 'Devices', doubled(MOST))}
+          ${select('zero', 'ZeRO stage', [[0, '0: each holds all'], [1, '1: optimizer cut'], [2, '2: and gradients'], [3, '3: and weights']])}
+          <label class="check"><input type="checkbox" name="recompute">Recompute activations</label>
+          ${select('card', 'Card', [['own', 'memory as below'], ...DATA.cards.map(({ name }, at) => [at, name])])}
+          ${field('gib', 'Memory of the card (GiB)')}
+        </div>
+        <p id="problem" class="hint" role="status"></p>
+        <div class="view"></div>
+        <dl class="facts">${Object.entries(PARTS).map(([part, [name, colour]]) => `<div><dt style="--part: ${colour}">${name}</dt><dd class="${part}"></dd></div>`).join('')}</dl>
+        <p class="says" role="status"></p>
+        <div class="fixes" role="group" aria-label="One change that makes it fit"></div>
+        <p class="hint">Of one device, the fullest. A library and the driver need some more: leave room.</p>`);
       this.set({ ...START, gib: CARD / 2 ** 30, model: DATA.models.findIndex(({ name }) => name === 'vgg16'), ...DATA.models.at(-1).shape });
       this.part('.ask').addEventListener('input', (event) => this.changed(event.target));
       this.part('.fixes').addEventListener('click', (event) => {
@@ -275,5 +260,7 @@
     }
   }
 
-  customElements.define('memory-planner', MemoryPlanner);
+  // Without a page, in the tests, there is only the arithmetic.
+  if (globalThis.customElements) customElements.define('memory-planner', MemoryPlanner);
+  else module.exports = { DATA, PRECISIONS, MOVES, transformer, memory, total, largest, changes, still };
 })();

@@ -144,15 +144,9 @@
     return [...parts, '</svg>'].join('\n');
   }
 
-  // Without a page, in the tests, there are only the schedules.
-  if (typeof customElements === 'undefined') {
-    module.exports = { order, timeline, plan, bubble, gaps, waited, kept, peaks, picture };
-    return;
-  }
-
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Player, facts, select } = globalThis.throughputWidgets;
+  const { Player, facts, select } = globalThis.throughputWidgets ?? require('./widget.js');
 
   const STYLE = `
     .ask { display: flex; flex-wrap: wrap; gap: 0.8rem 1.6rem; align-items: end; }
@@ -175,19 +169,17 @@
 
   class PipelinePlayer extends Player {
     made() {
-      this.fill(STYLE, `<slot></slot>
-        <div class="desk">
-          <div class="ask">
-            ${select('schedule', 'Schedule', [['gpipe', 'GPipe: all forward, then all backward'], ['1f1b', '1F1B: one forward, one backward']])}
-            ${select('stages', 'Stages', numbers(2, 6))}${select('micros', 'Micro-batches', numbers(1, 8))}
-          </div>
-          <div class="key hint"><span class="forward">forward</span><span class="backward">backward, twice as long</span><span class="waits">waiting: the bubble</span></div>
-          ${Player.controls('Time', ['first', 'back', 'play', 'next', 'last'], '')}
-          <div class="view" tabindex="0" role="group" aria-label="The pipeline; the arrow keys go through time" aria-describedby="how"></div>
-          ${facts({ time: 'time', kept: 'kept now, by stage', peak: 'kept at most', waited: 'bubble so far', idle: 'formula (p − 1)/(m + p − 1)' })}
-          <p id="how" class="hint">Each step is one unit of time. With the keyboard: Tab to the picture, then the arrow keys, Home and End.</p>
-          <p class="aloud" role="status" aria-live="polite"></p>
-        </div>`);
+      this.desk(STYLE, `
+        <div class="ask">
+          ${select('schedule', 'Schedule', [['gpipe', 'GPipe: all forward, then all backward'], ['1f1b', '1F1B: one forward, one backward']])}
+          ${select('stages', 'Stages', numbers(2, 6))}${select('micros', 'Micro-batches', numbers(1, 8))}
+        </div>
+        <div class="key hint"><span class="forward">forward</span><span class="backward">backward, twice as long</span><span class="waits">waiting: the bubble</span></div>
+        ${Player.controls('Time', ['first', 'back', 'play', 'next', 'last'], '')}
+        <div class="view" tabindex="0" role="group" aria-label="The pipeline; the arrow keys go through time" aria-describedby="how"></div>
+        ${facts({ time: 'time', kept: 'kept now, by stage', peak: 'kept at most', waited: 'bubble so far', idle: 'formula (p − 1)/(m + p − 1)' })}
+        <p id="how" class="hint">Each step is one unit of time. With the keyboard: Tab to the picture, then the arrow keys, Home and End.</p>
+        <p class="aloud" role="status" aria-live="polite"></p>`);
       for (const name of ['stages', 'micros']) this.input(name).value = 4;
       this.on('.ask', 'change', () => this.chosen());
       this.plays(EVERY, '.view');
@@ -236,5 +228,7 @@
     }
   }
 
-  customElements.define('pipeline-player', PipelinePlayer);
+  // Without a page, in the tests, there is only the arithmetic.
+  if (globalThis.customElements) customElements.define('pipeline-player', PipelinePlayer);
+  else module.exports = { order, timeline, plan, bubble, gaps, waited, kept, peaks, picture };
 })();

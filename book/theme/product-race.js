@@ -5,6 +5,8 @@
 (() => {
   'use strict';
 
+  const { Widget, duration } = globalThis.throughputWidgets ?? require('./widget.js');
+
   // ---- The race ------------------------------------------------------------------------------------
 
   const SIDES = [14, 4]; // of a square, the largest and the smallest, in pixels
@@ -31,29 +33,14 @@
     return `M0 0H${columns * side}V${rows * side}H0ZM0 ${rows * side}h${count % columns * side}v${side}H0Z`;
   }
 
-  /** A time with three digits: 4.47 s, 12.5 ms. */
-  function words(time) {
-    const [factor, unit] = time >= 0.9995 ? [1, 's'] : time >= 0.9995e-3 ? [1e3, 'ms'] : [1e6, 'µs'];
-    const digits = (factor * time).toPrecision(3);
-    return `${digits.includes('e') ? Math.round(factor * time) : digits} ${unit}`;
-  }
-
   /** What the race came to, in a sentence; `lanes` have a name and the seconds of a product. */
   function verdict(lanes) {
     const slow = lanes.reduce((one, two) => (two.each > one.each ? two : one));
     const rest = lanes.filter((lane) => lane !== slow).map((lane) => `${lane.name} made ${whole(slow.each, lane.each)}`);
-    return `In the ${words(slow.each)} that ${slow.name} took for one product, ${rest.join(' and ')}.`;
-  }
-
-  // Without a page, in the tests, there is only the arithmetic.
-  if (typeof customElements === 'undefined') {
-    module.exports = { seconds, whole, squares, outline, words, verdict };
-    return;
+    return `In the ${duration(slow.each)} that ${slow.name} took for one product, ${rest.join(' and ')}.`;
   }
 
   // ---- The page ------------------------------------------------------------------------------------
-
-  const { Widget } = globalThis.throughputWidgets;
 
   const STYLE = `
     :host { line-height: 1.4; }
@@ -130,7 +117,7 @@
           <path class="todo" fill="url(#of-${at})"></path><path class="done" fill="url(#of-${at})"></path></svg></li>`).join('');
       this.parts('li').forEach((li, at) => {
         li.querySelector('.name').textContent = lanes[at].name;
-        Object.assign(li.querySelector('a'), { textContent: words(lanes[at].each), href: lanes[at].link });
+        Object.assign(li.querySelector('a'), { textContent: duration(lanes[at].each), href: lanes[at].link });
       });
       this.say('.aloud', '');
       this.time = this.still ? this.total : 0;
@@ -172,7 +159,7 @@
         li.querySelector('.done').setAttribute('d', filled);
         li.querySelector('.count').textContent = bar && !count ? `${Math.floor(100 * this.time / each)}% of one` : `${count} made`;
       }
-      this.part('.clock').textContent = `${this.time.toFixed(2)} s of ${words(this.total)}`;
+      this.part('.clock').textContent = `${this.time.toFixed(2)} s of ${duration(this.total)}`;
     }
 
     /** The button says what it does next. */
@@ -207,5 +194,7 @@
     }
   }
 
-  customElements.define('product-race', ProductRace);
+  // Without a page, in the tests, there is only the arithmetic.
+  if (globalThis.customElements) customElements.define('product-race', ProductRace);
+  else module.exports = { seconds, whole, squares, outline, verdict };
 })();

@@ -40,15 +40,9 @@
   /** What a rank sends in all, by the formula. */
   const total = (size, n) => 2 * (size - 1) / size * n;
 
-  // Without a page, in the tests, there is only the order.
-  if (typeof customElements === 'undefined') {
-    module.exports = { stepParts, frames, sent, total };
-    return;
-  }
-
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Player, select } = globalThis.throughputWidgets;
+  const { Player, select } = globalThis.throughputWidgets ?? require('./widget.js');
 
   const MOST = 6; // ranks
   const SIZES = [12e6, 120e6, 1.2e9]; // bytes, multiples of all numbers of ranks
@@ -133,17 +127,16 @@
     get end() { return 2 * this.size - 2; }
 
     made() {
-      this.fill(STYLE, `<slot></slot>
-        <div class="desk">
-          <div class="ask">
-            ${select('ranks', 'Ranks p', Array.from({ length: MOST - 1 }, (_, at) => [at + 2]))}
-            ${select('buffer', 'Buffer n', SIZES.map((size) => [size, bytes(size)]))}
-          </div>
-          <div class="ring"></div>
-          ${Player.controls('Steps of the ring', ['back', 'play', 'next'])}
-          <p class="bytes"></p>
-          <div class="bar" aria-hidden="true"><i></i><b></b></div>
-          <p class="words" role="status" aria-live="polite"></p></div>`);
+      this.desk(STYLE, `
+        <div class="ask">
+          ${select('ranks', 'Ranks p', Array.from({ length: MOST - 1 }, (_, at) => [at + 2]))}
+          ${select('buffer', 'Buffer n', SIZES.map((size) => [size, bytes(size)]))}
+        </div>
+        <div class="ring"></div>
+        ${Player.controls('Steps of the ring', ['back', 'play', 'next'])}
+        <p class="bytes"></p>
+        <div class="bar" aria-hidden="true"><i></i><b></b></div>
+        <p class="words" role="status" aria-live="polite"></p>`);
       [this.input('ranks').value, this.input('buffer').value] = [4, SIZES[1]];
       this.on('.ask', 'change', () => this.chosen());
       this.plays(1500);
@@ -269,5 +262,7 @@
     }
   }
 
-  customElements.define('ring-all-reduce', RingAllReduce);
+  // Without a page, in the tests, there is only the arithmetic.
+  if (globalThis.customElements) customElements.define('ring-all-reduce', RingAllReduce);
+  else module.exports = { stepParts, frames, sent, total };
 })();

@@ -5,6 +5,8 @@
 (() => {
   'use strict';
 
+  const { Widget, duration, facts, options, plain, scaled, select } = globalThis.throughputWidgets ?? require('./widget.js');
+
   // ---- The machines of chapter 8's table, and the operations and bytes of kernels. A test of that crate holds both to
   // the crates; `UPDATE=1 cargo test -p hardware --test roofline_explorer` writes the next line anew.
 
@@ -43,22 +45,6 @@
     return operations / bytes;
   }
 
-  /** A number for people: three digits, and the prefix. */
-  function text(x, unit, step = 1000) {
-    const prefixes = step === 1000 ? ['', 'k', 'M', 'G', 'T', 'P', 'E'] : ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
-    let at = 0;
-    for (; at + 1 < prefixes.length && Number(x.toPrecision(3)) >= step; at += 1) x /= step;
-    return `${plain(x)} ${prefixes[at]}${unit}`;
-  }
-  function plain(x) {
-    if (x !== 0 && (x < 1e-3 || x >= 1e6)) return x.toExponential(2).replace('e+', 'e').replace('-', '−');
-    return new Intl.NumberFormat('en', { maximumSignificantDigits: 3, minimumSignificantDigits: x < 1000 ? 3 : 1 }).format(x);
-  }
-  function duration(seconds) {
-    for (const [unit, scale] of [['s', 1], ['ms', 1e-3], ['µs', 1e-6]]) if (seconds >= scale) return `${plain(seconds / scale)} ${unit}`;
-    return `${plain(seconds / 1e-9)} ns`;
-  }
-
   // ---- The drawing -----------------------------------------------------------------------------------
 
   const [LOW, HIGH] = [0.01, 1e4];
@@ -86,14 +72,14 @@
     }
     for (let log = Math.ceil(Math.log10(bottom)); 10 ** log <= top; log += 1) {
       const y = py(10 ** log);
-      out.push(`<path d="M${SIDE.left} ${y}H${right}" stroke="currentColor" stroke-opacity="0.15"/><text x="${SIDE.left - 6}" y="${Number(y) + 4}" text-anchor="end">${text(10 ** log, '').replace(/\.0+(?= )/, '').trim()}</text>`);
+      out.push(`<path d="M${SIDE.left} ${y}H${right}" stroke="currentColor" stroke-opacity="0.15"/><text x="${SIDE.left - 6}" y="${Number(y) + 4}" text-anchor="end">${scaled(10 ** log, '').replace(/\.0+(?= )/, '').trim()}</text>`);
     }
     out.push(`<text x="${(SIDE.left + right) / 2}" y="${height - 6}" text-anchor="middle">operations per byte</text>`);
     out.push(`<path d="M${px(LOW)} ${py(LOW * bandwidth)}L${px(ridge)} ${py(peak)}H${right}" fill="none" stroke="currentColor" stroke-width="2.5" stroke-linejoin="round"/>`);
     out.push(`<path d="M${px(ridge)} ${py(peak)}V${floor}" stroke="currentColor" stroke-width="1.5" stroke-dasharray="3 4"/>`);
     const beside = px(ridge) > SIDE.left + 110;
-    out.push(`<text x="${beside ? Number(px(ridge)) - 12 : right}" y="${Number(py(peak)) + (beside ? -3 : -7)}" text-anchor="end">${text(peak, 'FLOP/s')}</text>`);
-    out.push(`<text x="${Number(px(0.02)) + 6}" y="${Number(py(0.02 * bandwidth)) + 16}">${text(bandwidth, 'B/s')}</text>`);
+    out.push(`<text x="${beside ? Number(px(ridge)) - 12 : right}" y="${Number(py(peak)) + (beside ? -3 : -7)}" text-anchor="end">${scaled(peak, 'FLOP/s')}</text>`);
+    out.push(`<text x="${Number(px(0.02)) + 6}" y="${Number(py(0.02 * bandwidth)) + 16}">${scaled(bandwidth, 'B/s')}</text>`);
     const under = floor - 10;
     const [bytes, operations] = [Number(px(ridge)) - 8, Number(px(ridge)) + 8];
     out.push(`<text x="${bytes}" y="${under}" text-anchor="end" fill="var(--series-2, #b04a00)">bytes limit</text>`);
@@ -118,19 +104,11 @@
     const machine = { peak: card.peaks.bf16, bandwidth: card.bandwidth };
     const batches = [1, 16, 256, 4096];
     const points = batches.map((b) => ({ x: intensity('forward', b, 'bf16'), name: b === 1 ? 'batch 1' : `${b}` }));
-    const says = points.map(({ x }, at) => `at batch ${batches[at]} ${plain(x)} operations per byte, at most ${text(bound(x, machine.peak, machine.bandwidth), 'FLOP/s')}`);
-    return picture({ ...machine, points }, 640, 400, `The roofline of an ${card.name} in bf16 on two logarithmic axes: ${text(machine.bandwidth, 'B/s')} meet ${text(machine.peak, 'FLOP/s')} at ${plain(machine.peak / machine.bandwidth)} operations per byte. A dense layer from 4096 to 4096 units: ${says.join('; ')}.`);
-  }
-
-  // Without a page, in the tests, there is only the arithmetic.
-  if (typeof customElements === 'undefined') {
-    module.exports = { DATA, KERNELS, bound, intensity, text, still };
-    return;
+    const says = points.map(({ x }, at) => `at batch ${batches[at]} ${plain(x)} operations per byte, at most ${scaled(bound(x, machine.peak, machine.bandwidth), 'FLOP/s')}`);
+    return picture({ ...machine, points }, 640, 400, `The roofline of an ${card.name} in bf16 on two logarithmic axes: ${scaled(machine.bandwidth, 'B/s')} meet ${scaled(machine.peak, 'FLOP/s')} at ${plain(machine.peak / machine.bandwidth)} operations per byte. A dense layer from 4096 to 4096 units: ${says.join('; ')}.`);
   }
 
   // ---- The page ------------------------------------------------------------------------------------
-
-  const { Widget, facts, options, select } = globalThis.throughputWidgets;
 
   const STYLE = `
     .ask { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); gap: 1rem 1.4rem; align-items: end; }
@@ -146,19 +124,17 @@
 
   class RooflineExplorer extends Widget {
     made() {
-      this.fill(STYLE, `<slot></slot>
-        <div class="desk">
-          <div class="ask">
-            ${select('machine', 'Machine', [])}${select('format', 'Numbers', [])}${select('kernel', 'Kernel', [])}
-            <label class="sized"><span></span><input class="size" type="range" min="0" step="1"></label>
-          </div>
-          <div class="view" role="slider" tabindex="0" aria-label="Operations per byte of the kernel" aria-orientation="horizontal" aria-valuemin="${LOW}" aria-valuemax="${HIGH}" aria-describedby="how"></div>
-          <p class="says"></p>
-          ${facts({ intensity: 'operations per byte', ridge: 'the ridge is at', most: 'at most', share: 'of the peak' })}
-          <div class="ask"><label>Operations to do (10⁹)<input name="work" class="work" inputmode="decimal" autocomplete="off"></label><p class="time" id="problem" role="status"></p></div>
-          <p id="how" class="hint">Drag the point, or choose a kernel. With the keyboard: Tab to the picture, then the arrow keys, Home and End.</p>
-          <p class="aloud" role="status"></p>
-        </div>`);
+      this.desk(STYLE, `
+        <div class="ask">
+          ${select('machine', 'Machine', [])}${select('format', 'Numbers', [])}${select('kernel', 'Kernel', [])}
+          <label class="sized"><span></span><input class="size" type="range" min="0" step="1"></label>
+        </div>
+        <div class="view" role="slider" tabindex="0" aria-label="Operations per byte of the kernel" aria-orientation="horizontal" aria-valuemin="${LOW}" aria-valuemax="${HIGH}" aria-describedby="how"></div>
+        <p class="says"></p>
+        ${facts({ intensity: 'operations per byte', ridge: 'the ridge is at', most: 'at most', share: 'of the peak' })}
+        <div class="ask"><label>Operations to do (10⁹)<input name="work" class="work" inputmode="decimal" autocomplete="off"></label><p class="time" id="problem" role="status"></p></div>
+        <p id="how" class="hint">Drag the point, or choose a kernel. With the keyboard: Tab to the picture, then the arrow keys, Home and End.</p>
+        <p class="aloud" role="status"></p>`);
       this.x = 1;
       for (const name of ['machine', 'format', 'kernel']) this.part(`.${name}`).addEventListener('change', () => this.chosen(name));
       this.part('.size').addEventListener('input', () => this.draw());
@@ -276,12 +252,12 @@
       const width = Math.round(this.part('.view').clientWidth) || 640;
       this.part('.view').innerHTML = picture({ peak, bandwidth, points: [{ x: this.x, rate }] }, width, Math.round(Math.min(Math.max(0.6 * width, 280), 420)));
       this.part('.view svg').setAttribute('aria-hidden', 'true');
-      const says = `${limit} limit it: at ${plain(this.x)} operations per byte this machine can reach ${text(most, 'FLOP/s')}. ${this.x < ridge ? `Its peak is out of reach below ${plain(ridge)}.` : `Above ${plain(ridge)} more operations per byte gain nothing.`}${rate ? ` Measured: ${text(rate, 'FLOP/s')}.` : ''}`;
+      const says = `${limit} limit it: at ${plain(this.x)} operations per byte this machine can reach ${scaled(most, 'FLOP/s')}. ${this.x < ridge ? `Its peak is out of reach below ${plain(ridge)}.` : `Above ${plain(ridge)} more operations per byte gain nothing.`}${rate ? ` Measured: ${scaled(rate, 'FLOP/s')}.` : ''}`;
       this.part('.says').textContent = says;
       this.part('.view').setAttribute('aria-valuenow', Number(this.x.toPrecision(3)));
       this.part('.view').setAttribute('aria-valuetext', says);
       this.facts({
-        intensity: plain(this.x), ridge: plain(ridge), most: text(most, 'FLOP/s'),
+        intensity: plain(this.x), ridge: plain(ridge), most: scaled(most, 'FLOP/s'),
         share: `${(100 * most / peak).toPrecision(3)}%`.replace('100.%', '100%'),
       });
       if (!this.own) this.input('work').value = Number((operations / 1e9).toPrecision(4));
@@ -290,5 +266,7 @@
     }
   }
 
-  customElements.define('roofline-explorer', RooflineExplorer);
+  // Without a page, in the tests, there is only the arithmetic.
+  if (globalThis.customElements) customElements.define('roofline-explorer', RooflineExplorer);
+  else module.exports = { DATA, KERNELS, bound, intensity, still };
 })();

@@ -48,36 +48,28 @@
     scrollers();
   };
 
-  for (const place of document.querySelectorAll('.machine-switch')) {
-    const machines = place.dataset.machines.split(';').map((pair) => {
-      const at = pair.indexOf('=');
-      return { name: pair.slice(0, at), label: pair.slice(at + 1) };
-    });
-    for (const { name, label } of machines) machineLabels.set(name, label);
-    const names = machines.map((machine) => machine.name);
-    const first = names.includes(saved()) ? saved() : place.dataset.default;
-    const bar = document.querySelector('.bar-machine');
-    if (machines.length > 1 && bar && !bar.firstChild) {
-      const select = document.createElement('select');
-      select.setAttribute('aria-label', 'Numbers from');
-      for (const machine of machines) select.add(new Option(machine.label, machine.name));
-      select.addEventListener('change', () => { save(select.value); load(select.value); });
-      bar.append(select);
-    }
-    load(first);
-    break; // a book on one page has a switch for all
+  const { machines, default: usual } = document.querySelector('.machine-switch')?.dataset ?? {}; // a book on one page has one for all
+  for (const pair of machines?.split(';') ?? []) {
+    const at = pair.indexOf('=');
+    machineLabels.set(pair.slice(0, at), pair.slice(at + 1));
   }
+  const bar = document.querySelector('.bar-machine');
+  if (machineLabels.size > 1 && bar) {
+    const select = Object.assign(document.createElement('select'), { ariaLabel: 'Numbers from' });
+    for (const [name, label] of machineLabels) select.add(new Option(label, name));
+    select.addEventListener('change', () => { save(select.value); load(select.value); });
+    bar.append(select);
+  }
+  if (machines) load(machineLabels.has(saved()) ? saved() : usual);
 
   // Where the page is in its chapter, and how much of it has been read.
   const progress = document.querySelector('.bar-progress');
   const [, section, sections] = /(\d+) of (\d+)/.exec(document.querySelector('.chapter-place')?.textContent ?? '') ?? [];
   if (progress && section && !/(^|\/)print\.html$/.test(location.pathname)) {
-    const link = document.createElement('a');
-    link.href = 'index.html';
-    link.textContent = `${section}/${sections}`;
-    link.title = `Section ${section} of ${sections}: to the chapter’s first page`;
-    link.setAttribute('aria-label', `${link.textContent}, sections of this chapter: to its first page`);
-    progress.append(link);
+    progress.append(Object.assign(document.createElement('a'), {
+      href: 'index.html', textContent: `${section}/${sections}`, title: `Section ${section} of ${sections}: to the chapter’s first page`,
+      ariaLabel: `${section}/${sections}, sections of this chapter: to its first page`,
+    }));
   }
   let due = false;
   const read = () => {
@@ -148,10 +140,7 @@
   const widgets = ['bit-explorer', 'break-kernel', 'card-calculator', 'descent-playground', 'digit-canvas', 'gpt-count', 'gpt-prompt', 'gpu-product', 'memory-planner', 'pipeline-player', 'product-race', 'ring-all-reduce', 'roofline-explorer', 'step-player', 'warp-viewer'];
   const used = widgets.filter((name) => document.querySelector(name));
   for (const name of used.length ? ['widget', ...used] : []) {
-    const script = document.createElement('script');
-    script.src = new URL(`${name}.js`, here);
-    script.async = false; // in this order
-    document.head.append(script);
+    document.head.append(Object.assign(document.createElement('script'), { src: new URL(`${name}.js`, here), async: false })); // in this order
   }
 
   // What the machine of a number is, is on the page once: the number's own words get it when somebody asks for them.

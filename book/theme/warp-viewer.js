@@ -98,15 +98,9 @@
     return { passes: steps.length, ideal, groups: LANES / size, steps };
   }
 
-  // Without a page, in the tests, there is only the arithmetic.
-  if (typeof customElements === 'undefined') {
-    module.exports = { TYPES, PATTERNS, starts, wordsOf, globalLoad, sharedLoad };
-    return;
-  }
-
   // ---- The page ------------------------------------------------------------------------------------
 
-  const { Player, select } = globalThis.throughputWidgets;
+  const { Player, select } = globalThis.throughputWidgets ?? require('./widget.js');
 
   const STYLE = `
     .desk { font-size: 0.94em; font-variant-numeric: tabular-nums; }
@@ -168,25 +162,23 @@
       const key = shared
         ? [['wanted', 'wanted'], ['crowded', 'wanted from a bank that has to give several'], ['wanted now', 'given in this wavefront']]
         : [['wanted', 'wanted'], ['vain', 'fetched but not wanted'], ['wanted now', 'wanted of this sector']];
-      this.fill(STYLE, `<slot></slot>
-        <div class="desk">
-          <div class="ask">
-            ${select('type', 'Each thread takes', named(TYPES))}${select('pattern', 'The warp takes', named(this.patterns))}
-            <label class="turn"><span></span><input type="range" step="1"></label>
-            <button type="button" class="sweep">Sweep</button>
-            <label class="tick"><input type="checkbox">Ask me first</label>
-          </div>
-          <div class="threads" role="group" aria-label="Threads of the warp, each with its ${shared ? 'word' : 'address'}">
-            ${list(LANES, (lane) => `<button type="button" tabindex="${lane ? -1 : 0}" aria-pressed="false"><b><span>thread </span>${lane}</b> <small><span>${shared ? 'word' : 'byte'} </span><i></i></small></button>`).join('')}</div>
-          <form class="guess" hidden><label>How many ${shared ? 'wavefronts' : 'sectors'}?<input type="number" min="1" max="64" required></label><button>Look</button></form>
-          <div class="answer">
-            <p class="total" role="status" aria-live="polite"></p>
-            ${Player.controls(`One ${shared ? 'wavefront' : 'sector'} after the other`, ['back', 'play', 'next'])}
-            <p class="tally"></p>
-            <p class="step" role="status" aria-live="polite"></p>
-            <div class="key">${key.map(([name, says]) => `<span><i class="${name}"></i>${says}</span>`).join('')}</div>
-            <div class="grid" role="img"></div></div>
-        </div>`);
+      this.desk(STYLE, `
+        <div class="ask">
+          ${select('type', 'Each thread takes', named(TYPES))}${select('pattern', 'The warp takes', named(this.patterns))}
+          <label class="turn"><span></span><input type="range" step="1"></label>
+          <button type="button" class="sweep">Sweep</button>
+          <label class="tick"><input type="checkbox">Ask me first</label>
+        </div>
+        <div class="threads" role="group" aria-label="Threads of the warp, each with its ${shared ? 'word' : 'address'}">
+          ${list(LANES, (lane) => `<button type="button" tabindex="${lane ? -1 : 0}" aria-pressed="false"><b><span>thread </span>${lane}</b> <small><span>${shared ? 'word' : 'byte'} </span><i></i></small></button>`).join('')}</div>
+        <form class="guess" hidden><label>How many ${shared ? 'wavefronts' : 'sectors'}?<input type="number" min="1" max="64" required></label><button>Look</button></form>
+        <div class="answer">
+          <p class="total" role="status" aria-live="polite"></p>
+          ${Player.controls(`One ${shared ? 'wavefront' : 'sector'} after the other`, ['back', 'play', 'next'])}
+          <p class="tally"></p>
+          <p class="step" role="status" aria-live="polite"></p>
+          <div class="key">${key.map(([name, says]) => `<span><i class="${name}"></i>${says}</span>`).join('')}</div>
+          <div class="grid" role="img"></div></div>`);
       this.lanes = [...this.part('.threads').children];
       this.lanes.forEach((button, lane) => button.addEventListener('click', () => this.pick(this.picked === lane ? null : lane)));
       this.on('.threads', 'keydown', (event) => this.walk(event));
@@ -406,5 +398,7 @@
     }
   }
 
-  customElements.define('warp-viewer', WarpViewer);
+  // Without a page, in the tests, there is only the arithmetic.
+  if (globalThis.customElements) customElements.define('warp-viewer', WarpViewer);
+  else module.exports = { TYPES, PATTERNS, starts, wordsOf, globalLoad, sharedLoad };
 })();

@@ -45,6 +45,34 @@
   /** A whole number above the line. */
   const superscript = (n) => String(n).replace('-', '⁻').replace(/\d/g, (digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[digit]);
 
+  /** A number for people: three digits. */
+  function plain(x) {
+    if (x !== 0 && (x < 1e-3 || x >= 1e6)) return x.toExponential(2).replace('e+', 'e').replace('-', '−');
+    return new Intl.NumberFormat('en', { maximumSignificantDigits: 3, minimumSignificantDigits: x < 1000 ? 3 : 1 }).format(x);
+  }
+
+  /** A number for people, with a prefix before its unit. */
+  function scaled(x, unit) {
+    const prefixes = ['', 'k', 'M', 'G', 'T', 'P', 'E'];
+    let at = 0;
+    for (; at + 1 < prefixes.length && Number(x.toPrecision(3)) >= 1000; at += 1) x /= 1000;
+    return `${plain(x)} ${prefixes[at]}${unit}`;
+  }
+
+  /** Seconds for people: 4.47 s, 12.5 ms. */
+  function duration(seconds) {
+    const [unit, scale] = [['s', 1], ['ms', 1e-3], ['µs', 1e-6]].find(([, scale]) => Number(seconds.toPrecision(3)) >= scale) ?? ['ns', 1e-9];
+    return `${plain(seconds / scale)} ${unit}`;
+  }
+
+  /** Bytes for people. */
+  function bytes(count) {
+    const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+    let at = 0;
+    for (; at + 1 < units.length && Math.round(count) >= 1024; at += 1) count /= 1024;
+    return `${count >= 1000 ? Math.round(count) : Number(count.toPrecision(3))} ${units[at]}`;
+  }
+
   /** The number that somebody typed: 3,600 and 0,5 have commas of two kinds. */
   const typed = (text) => {
     const grouped = /^[1-9]\d{0,2}(,\d{3})+(\.|$)/.test(text.trim());
@@ -66,7 +94,7 @@
     return scripts.get(from);
   }
 
-  class Widget extends HTMLElement {
+  class Widget extends (globalThis.HTMLElement ?? Object) {
     /** An element that is put into the page is made once. A widget makes itself in `made`. */
     connectedCallback() {
       if (!this.shadowRoot) this.made();
@@ -78,6 +106,9 @@
       // mdBook turns the page with the arrow keys, and opens the search with others: in a widget they are the widget's.
       this.addEventListener('keydown', (event) => event.stopPropagation());
     }
+
+    /** The same, beside what stands in the element. */
+    desk(style, html) { this.fill(style, `<slot></slot><div class="desk">${html}</div>`); }
 
     part(selector) { return this.shadowRoot.querySelector(selector); }
     parts(selector) { return [...this.shadowRoot.querySelectorAll(selector)]; }
@@ -198,5 +229,8 @@
     }
   }
 
-  globalThis.throughputWidgets = { Widget, Player, escape, facts, field, model, options, select, superscript };
+  // The tests have no page.
+  const all = { Widget, Player, bytes, duration, escape, facts, field, model, options, plain, scaled, select, superscript };
+  if (globalThis.customElements) globalThis.throughputWidgets = all;
+  else module.exports = all;
 })();

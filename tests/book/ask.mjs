@@ -5,7 +5,7 @@ import { LOOKS, accessible } from './widget.mjs';
 /** Looks at `page`; `fail(where, what)` is told what is wrong. */
 export async function askFirst({ open, page, axe, rules, shots, fail }) {
   for (const [colorScheme, viewport] of LOOKS) {
-    const { tab, where: at, close } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
+    const { tab, where: at } = await open({ colorScheme, viewport, reducedMotion: 'reduce' }, page);
     const where = `${at} asked`;
     const [tick, tally, form, told, clear] = ['.ask-switch input', '.ask-switch span', 'form.ask-first', '.ask-said', '.ask-switch button'].map((selector) => tab.locator(selector));
     // What answers: the paragraphs (or lists, or tables) around the numbers that the chosen machine has.
@@ -118,7 +118,6 @@ export async function askFirst({ open, page, axe, rules, shots, fail }) {
     if (shots) await tab.screenshot({ path: `${shots}/ask-passed-${colorScheme}-${viewport.width}.png` });
     await tick.uncheck();
     if ((await covered()).some(Boolean) || await told.count() || await form.count()) fail(where, 'does not stop to ask');
-    await close();
   }
 
   // Where nothing can be stored it works until the page is left.
@@ -128,20 +127,18 @@ export async function askFirst({ open, page, axe, rules, shots, fail }) {
   await secret.tab.locator('.ask-switch input').check();
   await secret.tab.locator('form.ask-first').first().getByRole('button', { name: 'I pass' }).click();
   if (!(await secret.tab.locator('.ask-said').isVisible())) fail(secret.where, 'answers nothing where nothing can be stored');
-  await secret.close();
 
   // Without JavaScript everything is there, and no switch.
-  const plain = await open({ javaScriptEnabled: false }, page, false);
+  const plain = await open({ javaScriptEnabled: false }, page);
   for (const one of await plain.tab.locator('main [data-ask]').all()) {
     if (!(await one.isVisible())) { fail(plain.where, 'covers an answer without JavaScript'); break; }
   }
   if (await plain.tab.locator('.ask-switch').first().isVisible()) fail(plain.where, 'has a switch that does nothing without JavaScript');
-  await plain.close();
 }
 
 /** A number that is written with a power of ten, or below zero, is asked for like any other. */
 export async function askPowers({ open, page, fail }) {
-  const { tab, where, close } = await open({}, page);
+  const { tab, where } = await open({}, page);
   await tab.locator('.ask-switch input').check();
   const found = await tab.evaluate(() => [...document.querySelectorAll('main [data-ask]')]
     .map((span) => [span.dataset.ask, span.querySelector('a.measured:not([hidden])')?.querySelector('data')])
@@ -156,5 +153,4 @@ export async function askPowers({ open, page, fail }) {
     if (!said.includes('2 times too high')) fail(where, `twice ${text}: it says “${said}”`);
   }
   if (!found.length) fail(where, 'asks for no such number');
-  await close();
 }

@@ -10,6 +10,7 @@
 // elements that run something (widget.mjs). One part more at once than there are processors, for each waits now and then. With
 // SCREENSHOTS, screenshots of every page are left there; that takes longer than all the rest. Elements that the book in FOLDER
 // has, too, were tried there, and are not run again. With --only, the parts with WORDS in their names are all that runs.
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -52,33 +53,45 @@ const fail = (where, what) => { failures.push(`${where}: ${what}`); console.erro
 
 const browser = await launch();
 
+// A part looks at one page at a time: `close` closes the last that it has opened.
+const doing = new AsyncLocalStorage();
+
 /**
  * Opens a page; `watch` is whether what it logs, fetches and lacks is a fault, `init` runs before its scripts, `host` (budget.mjs)
- * serves it to somebody who sees the book for the first time, and `cost()` is what it cost then; else it is a file.
+ * serves it to somebody who sees the book for the first time, and `cost()` is what it cost then; else it is a file. `go` leads to
+ * another page, as if it were the first; the tab is closed when its part ends, or opens another, unless it `stays`.
  */
-async function open({ watch, init, host, name, browser: own = browser, ...options }, page) {
+async function open({ watch, init, host, name, stays, ...options }, page) {
   const base = host?.base ?? files;
-  const context = await own.newContext(options);
+  const context = await browser.newContext(options);
+  const part = doing.getStore();
+  await part.close?.();
+  part.close = stays ? undefined : () => context.close();
   context.setDefaultTimeout(400_000); // a machine that is busy with builds is slow, not wrong
   const tab = await context.newPage();
-  const where = `${page} ${name ?? `${options.colorScheme ?? 'light'} ${options.viewport?.width ?? ''}`}`;
+  const one = { tab };
   if (options.javaScriptEnabled !== false) {
-    tab.on('pageerror', (error) => fail(where, `script: ${error}`));
+    tab.on('pageerror', (error) => fail(one.where, `script: ${error}`));
     tab.on('request', (request) => {
-      if (!request.url().startsWith(base) && !request.url().startsWith('data:')) fail(where, `asks for ${request.url()}`);
+      if (!request.url().startsWith(base) && !request.url().startsWith('data:')) fail(one.where, `asks for ${request.url()}`);
     });
   }
   if (options.javaScriptEnabled !== false && watch !== false) {
-    tab.on('console', (message) => ['error', 'warning'].includes(message.type()) && fail(where, `console: ${message.text()}`));
+    tab.on('console', (message) => ['error', 'warning'].includes(message.type()) && fail(one.where, `console: ${message.text()}`));
     // What a page still asked for when it was left is no fault of it.
-    tab.on('requestfailed', (request) => request.failure()?.errorText !== 'net::ERR_ABORTED' && fail(where, `can't load ${request.url()}`));
+    tab.on('requestfailed', (request) => request.failure()?.errorText !== 'net::ERR_ABORTED' && fail(one.where, `can't load ${request.url()}`));
   }
   if (init) await tab.addInitScript(init);
   await tab.addInitScript(() => { window.print = () => { window.printed = true; }; });
-  const cost = await host?.watch(tab);
-  await tab.goto(base + page, { waitUntil: 'load' });
-  await tab.evaluate(() => document.fonts.ready);
-  return { tab, where, cost, close: () => context.close() };
+  one.cost = await host?.watch(tab);
+  one.go = async (page, { colorScheme = 'light', viewport }) => {
+    one.where = `${page} ${name ?? `${colorScheme} ${viewport?.width ?? ''}`}`;
+    await tab.setExtraHTTPHeaders({});
+    await tab.goto(base + page, { waitUntil: 'load' });
+    await tab.evaluate(() => document.fonts.ready);
+  };
+  await one.go(page, options);
+  return one;
 }
 
 // What there is to do: its name, and how.
@@ -189,11 +202,12 @@ async function phones(tab, where) {
 }
 
 // What is made alike is for axe, which takes long, there once: of a record's thousands of rows and of the table of contents the
-// first stay, of the words of a page's listings one of each colour, and formulas after the third are a text.
+// first stay, of the words of a page's listings one of each colour, and formulas after the third are a text. Of a drawing it
+// knows the words that stand for it, and its links.
 function thin(whole) {
-  const rows = 'table.values tbody > tr:nth-child(n + 7)';
-  const entries = whole ? [] : document.querySelectorAll('#mdbook-sidebar li:nth-child(n + 4):not(:has(.active))');
-  for (const one of [...document.querySelectorAll(rows), ...entries]) one.remove();
+  const alike = ['table.values tbody > tr:nth-child(n + 7)', 'svg:not(:has(a)) > :not(title, desc)'];
+  if (!whole) alike.push('#mdbook-sidebar li:nth-child(n + 4):not(:has(.active))');
+  for (const one of document.querySelectorAll(alike.join())) one.remove();
   const seen = new Set();
   for (const word of document.querySelectorAll('pre code span')) {
     if (seen.has(word.className)) word.replaceWith(...word.childNodes);
@@ -249,19 +263,18 @@ const arrives = (tab, chosen) => tab.evaluate(async (chosen) => {
  * none counts as that machine's.
  */
 async function switches(tab, where, page) {
-  const read = charted.includes(page) ? charts({ tab, where, page, fail }) : () => {};
   const { names, value, shown } = await machines(tab);
   if (measured.includes(page) && (!shown || shown !== value)) fail(where, `shows ${shown} at first`);
-  await read(value, true);
   for (const other of names.filter((name) => name !== value)) {
     await arrives(tab, other);
     const after = await machines(tab);
     if (after.shown !== other) fail(where, `shows ${after.shown} after ${other} was chosen`);
-    await read(other, false);
   }
+  if (charted.includes(page)) await charts({ tab, where, page, fail });
 }
 
 async function reload(tab) {
+  await tab.setExtraHTTPHeaders({});
   await tab.reload();
   await tab.evaluate(() => document.fonts.ready);
 }
@@ -296,20 +309,24 @@ const sites = opened.filter((page) => page !== 'print.html');
 const host = tried ? undefined : await budgets({ folder, fail });
 const WIDE = [820, 1280, 1400];
 
+// Tabs that have looked at a page: a new one would have to compile all scripts, and axe, once more.
+const idle = [];
+
 // Both widths fit, in one theme or both, and charts can be read in both. axe, which takes long, looks at light on a desktop or
 // dark on a phone: the pages with elements of ours in both, the others, which have the same parts, in turns; of the first page
 // it sees all four.
 function look(page, colorScheme, viewport, other) {
   part(`${page} ${colorScheme} ${viewport.width}`, async () => {
     const options = { colorScheme, viewport, host };
-    const { tab, where, cost, close } = await open(options, page);
+    const one = idle.pop() ?? await open({ host, stays: true }, page);
+    const { tab, cost } = one;
+    await tab.evaluate(() => { localStorage.clear(); sessionStorage.clear(); });
+    await tab.setViewportSize(viewport);
+    await tab.emulateMedia({ colorScheme, reducedMotion: 'no-preference' });
+    await one.go(page, options);
+    const { where } = one;
     const first = page === 'index.html';
-    const anew = (viewport) => async () => {
-      const { cost, close } = await open({ ...options, viewport }, page);
-      const found = await cost();
-      await close();
-      return found;
-    };
+    const anew = (viewport) => async () => (await open({ ...options, viewport }, page)).cost();
     const see = async (viewport, where, axe) => {
       await themed(tab, where, colorScheme);
       await fits(tab, where);
@@ -319,8 +336,7 @@ function look(page, colorScheme, viewport, other) {
       if (measured.includes(page) || charted.includes(page)) await switches(tab, where, page);
     };
     await host?.judge(page, viewport.width, await cost(), anew(viewport));
-    await tab.emulateMedia({ reducedMotion: 'reduce' });
-    if (hasElements(page)) await reload(tab);
+    await tab.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     await see(viewport, where, true);
     if (other) {
       await tab.setViewportSize(other);
@@ -332,7 +348,7 @@ function look(page, colorScheme, viewport, other) {
       if (source(page).includes('<details')) await folds(tab, where);
       await spaced(tab, where);
     }
-    await close();
+    idle.push(one);
   });
 }
 for (const [at, page] of sites.entries()) {
@@ -368,20 +384,24 @@ function queries() {
 
 // Search finds what is on a page, and its result leads there.
 part('search', async () => {
-  const { tab, where, close } = await open({ viewport: DESKTOP }, 'index.html');
-  for (const [query, leads] of queries()) {
-    if (await tab.locator('#mdbook-search-wrapper').evaluate((e) => e.classList.contains('hidden'))) await tab.keyboard.press('s');
-    await tab.locator('#mdbook-searchbar').fill(query);
-    await tab.locator('#mdbook-searchbar').press('End');
-    try {
-      await tab.waitForFunction(() => document.querySelectorAll('#mdbook-searchresults li > a').length > 0);
-      const links = await tab.locator('#mdbook-searchresults li > a').evaluateAll((all) => all.map((a) => a.getAttribute('href')));
-      if (!links.some((link) => link.includes(leads))) fail(where, `search for ${query} (${leads}) gives ${links.join(', ')}`);
-    } catch { fail(where, `search finds no ${query} (${leads})`); }
-    await tab.locator('#mdbook-searchbar').fill('');
-    await tab.waitForFunction(() => document.querySelectorAll('#mdbook-searchresults li > a').length === 0, null, { timeout: 10000 }).catch(() => {});
+  const { tab, where } = await open({ viewport: DESKTOP }, 'index.html');
+  const asked = queries();
+  await tab.keyboard.press('s');
+  await tab.locator('#mdbook-searchbar').fill(asked[0][0]);
+  await tab.locator('#mdbook-searchbar').press('End');
+  await tab.locator('#mdbook-searchresults li > a').first().waitFor();
+  const found = await tab.evaluate((all) => {
+    history.pushState = history.replaceState = () => {}; // a browser allows so many in a second
+    const bar = document.getElementById('mdbook-searchbar');
+    return all.map(([query]) => {
+      bar.value = query;
+      bar.dispatchEvent(new Event('keyup'));
+      return [...document.querySelectorAll('#mdbook-searchresults li > a')].map((a) => a.getAttribute('href'));
+    });
+  }, asked);
+  for (const [at, [query, leads]] of asked.entries()) {
+    if (!found[at].some((link) => link.includes(leads))) fail(where, `search for ${query} (${leads}) gives ${found[at].join(', ') || 'nothing'}`);
   }
-  await close();
 });
 
 // A prediction before its answer, on the page that asks for the most numbers.
@@ -405,7 +425,7 @@ if (scaled) part(`${scaled}: values of charts`, () => values({ open, page: scale
 const runs = opened.filter((page) => page !== 'print.html' && hasElements(page));
 for (const page of runs) {
   part(`${page} by keyboard`, async () => {
-    const { tab, where, close } = await open({ viewport: DESKTOP, reducedMotion: 'reduce' }, page);
+    const { tab, where } = await open({ viewport: DESKTOP, reducedMotion: 'reduce' }, page);
     const count = await tab.evaluate(() => {
       globalThis.elements = [...document.querySelectorAll('main *')].filter((e) => e instanceof HTMLElement && e.localName.includes('-'));
       return globalThis.elements.length;
@@ -415,7 +435,7 @@ for (const page of runs) {
       const [tag, controls] = await tab.evaluate((at) => {
         const element = globalThis.elements[at];
         if (!customElements.get(element.localName)) return [element.localName];
-        const all = element.querySelectorAll('button, input, select, textarea, summary, a[href], [tabindex="0"]');
+        const all = (element.shadowRoot ?? element).querySelectorAll('button, input, select, textarea, summary, a[href], [tabindex="0"]');
         const before = document.createElement('span');
         before.tabIndex = -1;
         element.before(before);
@@ -431,14 +451,13 @@ for (const page of runs) {
       for (let press = 0; press <= controls + 10 && (await inside()); press += 1) await tab.keyboard.press('Tab');
       if (await inside()) fail(where, `Tab does not lead out of <${tag}>`);
     }
-    await close();
   });
 }
 
 // The arrow keys scroll what has the focus, and turn the page where nothing does.
 const scrolls = opened.find((page) => /^\d\d-/.test(page) && /(<th scope="col">[^<]*<\/th>){6}/.test(source(page)));
 if (scrolls) part(`${scrolls}: arrow keys`, async () => {
-  const { tab, where, close } = await open({ viewport: PHONE, reducedMotion: 'reduce' }, scrolls);
+  const { tab, where } = await open({ viewport: PHONE, reducedMotion: 'reduce' }, scrolls);
   const address = tab.url();
   for (const selector of ['.table-wrapper[tabindex]', 'pre > code[tabindex]']) {
     const box = tab.locator(selector).filter({ visible: true }).first();
@@ -458,36 +477,33 @@ if (scrolls) part(`${scrolls}: arrow keys`, async () => {
   }
   await tab.evaluate(() => document.activeElement.blur());
   await Promise.all([tab.waitForURL((url) => String(url) !== address, { timeout: 10000 }).catch(() => fail(where, 'ArrowRight turns no page')), tab.keyboard.press('ArrowRight')]);
-  await close();
 });
 
 // The theme can be chosen, and only among the book's own.
 part('the choice of a theme', async () => {
-  const { tab, where, close } = await open({ viewport: DESKTOP }, 'index.html');
+  const { tab, where } = await open({ viewport: DESKTOP }, 'index.html');
   await tab.locator('#mdbook-theme-toggle').click();
   const themes = await tab.locator('#mdbook-theme-list button').allInnerTexts();
   if (themes.join() !== 'Auto,Light,Dark') fail(where, `offers the themes ${themes}`);
   await tab.locator('#mdbook-theme-navy').click();
   await tab.reload();
   if (!(await tab.evaluate(() => document.documentElement.classList.contains('navy')))) fail(where, 'forgets the theme');
-  await close();
 });
 
 // The table of contents opens on a phone, also with the keyboard.
 part('the table of contents', async () => {
-  const { tab, where, close } = await open({ viewport: PHONE, reducedMotion: 'reduce' }, 'index.html');
+  const { tab, where } = await open({ viewport: PHONE, reducedMotion: 'reduce' }, 'index.html');
   await tab.locator('#mdbook-sidebar-toggle').focus();
   await tab.keyboard.press('Enter');
   await settled(tab);
   if (!(await tab.locator('#mdbook-sidebar a').first().isVisible())) fail(where, 'the table of contents does not open');
   await shoot(tab, 'sidebar-360');
-  await close();
 });
 
 // Every page once more, to be printed, and every page of a chapter: it fits a screen, and on paper nothing is folded or cut.
 const chapter = opened.find((page) => /^\d\d-/.test(page))?.split('/')[0];
 for (const printed of ['print.html', `${chapter}/print.html`]) part(printed, async () => {
-  const { tab, where, close } = await open({ viewport: DESKTOP, reducedMotion: 'reduce' }, printed);
+  const { tab, where } = await open({ viewport: DESKTOP, reducedMotion: 'reduce' }, printed);
   await themed(tab, where, 'light');
   await fits(tab, where);
   await shoot(tab, 'print-light-1280');
@@ -508,19 +524,17 @@ for (const printed of ['print.html', `${chapter}/print.html`]) part(printed, asy
   }
   if (state.cut.length) fail(where, `cuts ${state.cut.slice(0, 3).join(' ')}`);
   await shoot(tab, 'print-paper');
-  await close();
 });
 
 // Without JavaScript: one machine's numbers, and the text.
 for (const colorScheme of ['light', 'dark']) {
   part(`without JavaScript ${colorScheme}`, async () => {
-    const { tab, where, close } = await open({ viewport: DESKTOP, javaScriptEnabled: false, colorScheme }, measured[0] ?? 'index.html');
+    const { tab, where } = await open({ viewport: DESKTOP, javaScriptEnabled: false, colorScheme }, measured[0] ?? 'index.html');
     if (!(await tab.locator('main h1').first().isVisible())) fail(where, 'needs JavaScript to be read');
     for (const hidden of await tab.locator('[data-machine][hidden]').all()) {
       if (await hidden.isVisible()) { fail(where, 'shows two machines without JavaScript'); break; }
     }
     await shoot(tab, `no-script-${colorScheme}`);
-    await close();
   });
 }
 
@@ -537,20 +551,10 @@ function holds(tag) {
   });
 }
 const context = { open, axe, rules: RULES, shots, fail };
-const long = [];
-let special;
 for (const file of readdirSync(new URL('widgets', import.meta.url))) {
   const [tag, own] = [file.replace('.mjs', ''), await import(`./widgets/${file}`)];
-  for (const page of holds(tag)) {
-    if (own.flags) {
-      special ??= await launch(...own.flags);
-      long.push(...own.jobs({ ...context, page, open: (options, page) => open({ browser: special, ...options }, page) }));
-    } else {
-      part(`${page}: <${tag}>`, () => laws({ ...context, tag, own, page }));
-    }
-  }
+  for (const page of holds(tag)) part(`${page}: <${tag}>`, () => laws({ ...context, tag, own, page }));
 }
-parts.push(...long);
 
 // The last parts are the longest: they come first, so that no processor waits for one at the end.
 const waiting = parts.filter(([name]) => !only || name.includes(only)).reverse();
@@ -558,13 +562,15 @@ async function lane() {
   for (let next = waiting.shift(); next; next = waiting.shift()) {
     const [name, work] = next;
     const begun = performance.now();
-    await work().catch((error) => fail(name, `stops: ${error.message}`));
+    await doing.run({}, async () => {
+      await work().catch((error) => fail(name, `stops: ${error.message}`));
+      await doing.getStore().close?.();
+    });
     console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${name}`);
   }
 }
 await Promise.all(Array.from({ length: Math.min(availableParallelism() + 1, 8) }, lane));
 
-await special?.close();
 host?.close();
 await browser.close();
 console.log(failures.length ? `${failures.length} failures` : `${opened.length} pages are fine`);

@@ -30,13 +30,14 @@ export async function serve(folder) {
     const body = made.get(file);
     const head = { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream', 'content-length': body.length, 'cache-control': 'no-store' };
     const late = existsSync(new URL(`widgets/${basename(file, '.js')}.mjs`, import.meta.url)) ? 300 : 0;
-    setTimeout(() => response.writeHead(there ? 200 : 404, plain ? head : { ...head, 'content-encoding': 'gzip' }).end(body), LATENCY + late + body.length / RATE);
+    const after = request.headers.soon ? 0 : LATENCY + late + body.length / RATE;
+    setTimeout(() => response.writeHead(there ? 200 : 404, plain ? head : { ...head, 'content-encoding': 'gzip' }).end(body), after);
   });
   await new Promise((done) => server.listen(0, '127.0.0.1', done));
   return { base: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
 }
 
-/** Watches what pages in `tab` cost. Returns what tells it of the one that has just been loaded. */
+/** Watches what pages in `tab` cost. Returns what tells it of the one that has just been loaded: what it asks for later comes soon. */
 async function watch(tab) {
   let sent = [];
   tab.on('request', (request) => { if (request.isNavigationRequest()) sent = []; });
@@ -53,6 +54,7 @@ async function watch(tab) {
   return async () => {
     await tab.waitForTimeout(250);
     const cost = await tab.evaluate(() => ({ ...globalThis.cost, nodes: document.querySelectorAll('*').length }));
+    await tab.setExtraHTTPHeaders({ soon: 'yes' });
     return { ...cost, bytes: (await Promise.all(sent)).reduce((sum, bytes) => sum + bytes, 0) };
   };
 }
@@ -124,9 +126,8 @@ export function formulas({ folder, pages, fail }) {
 export async function languages({ open, folder, pages, fail }) {
   const asked = new Map();
   for (const page of pages) for (const [, name] of readFileSync(join(folder, page), 'utf8').matchAll(/<code class="(?:[^"]* )?language-([\w-]+)/g)) if (!asked.has(name)) asked.set(name, page);
-  const { tab, close } = await open({}, 'index.html');
+  const { tab } = await open({}, 'index.html');
   for (const [name, page] of asked) if (!(await tab.evaluate((name) => Boolean(globalThis.hljs.getLanguage(name)), name))) fail(page, `has a listing in ${name}, which tools/bookbinder/src/theme.rs leaves out`);
-  await close();
   // A listing has its colours once it is on the screen.
   const page = asked.get('rust');
   if (!page) return;
@@ -134,5 +135,4 @@ export async function languages({ open, folder, pages, fail }) {
   const block = listing.tab.locator('main pre:visible > code.language-rust').last();
   await block.scrollIntoViewIfNeeded();
   await block.locator('.hljs-keyword').first().waitFor({ timeout: 5000 }).catch(() => fail(page, 'has a listing without colours'));
-  await listing.close();
 }

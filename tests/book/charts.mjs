@@ -6,15 +6,15 @@ const EXEMPT = [
   { page: '07-multi-gpu/simulator.html', words: '"published"' },
 ];
 
-/** What is wrong with the charts that show, in words: all of them, or those that depend on the machine. */
-function look(all) {
+/** What is wrong with the charts that show, in words. */
+function look() {
   const wrong = [];
   for (const old of document.querySelectorAll('main svg.chart:not([width])')) wrong.push(`${old.closest('[id]')?.id ?? ''}: a chart of another time; run the notebook again`);
   const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
   for (const chart of document.querySelectorAll('svg.chart[width]')) {
     const outer = chart.getBoundingClientRect();
-    if (!outer.width || !chart.checkVisibility() || !(all || chart.closest('[data-machine]'))) continue;
-    const name = chart.closest('[id]')?.id ?? '';
+    if (!outer.width || !chart.checkVisibility()) continue;
+    const name = `${chart.closest('[data-machine]')?.dataset.machine ?? ''} ${chart.closest('[id]')?.id ?? ''}`;
     const at = (text, what) => wrong.push(`${name}: "${text.words}" ${what}`);
     const matrix = chart.getScreenCTM();
     const onScreen = ({ x, y }) => ({ x: matrix.a * x + matrix.e, y: matrix.d * y + matrix.f });
@@ -63,37 +63,35 @@ function look(all) {
 }
 
 /**
- * No text of a chart overlaps another, lies on a line or is cut. Returns what looks at the charts of an open page, also in its
- * hints and with their other scales: all charts at first, and then those with numbers of the machine that has been chosen.
+ * No text of a chart overlaps another, lies on a line or is cut: of all charts on an open page, also in its hints, with the
+ * numbers of every machine that has been chosen there, and with their other scales.
  */
-export function charts({ tab, where, page, fail }) {
-  const told = new Set();
-  const tell = async (machine, all) => {
-    for (const what of await tab.evaluate(look, all)) {
-      const message = `${machine} ${what}`;
-      if (told.has(message) || EXEMPT.some((exempt) => exempt.page === page && message.includes(exempt.words))) continue;
-      told.add(message);
-      fail(where, message);
+export async function charts({ tab, where, page, fail }) {
+  const found = new Set();
+  const all = async () => (await tab.evaluate(look)).forEach((what) => found.add(what));
+  // All hints and machines show at once, and then no longer.
+  const unfold = (open) => tab.evaluate((open) => {
+    document.querySelectorAll('details').forEach((fold) => { fold.open = open; });
+    for (const one of document.querySelectorAll(open ? '[data-machine][hidden]' : '[data-unfolded]')) {
+      for (const name of ['hidden', 'data-unfolded']) one.toggleAttribute(name);
     }
-  };
-  const unfold = (open) => tab.evaluate((open) => document.querySelectorAll('details').forEach((fold) => { fold.open = open; }), open);
-  return async (machine, first) => {
-    await unfold(true);
-    await tell(machine, first);
-    const scales = await tab.evaluate(() => {
-      const buttons = [...document.querySelectorAll('button.scale')].filter((button) => button.checkVisibility());
-      buttons.forEach((button) => button.click());
-      return buttons.length;
-    });
-    if (scales) await tell(machine, !machine);
-    await unfold(false);
-  };
+  }, open);
+  await unfold(true);
+  await all();
+  const scales = await tab.evaluate(() => {
+    const buttons = [...document.querySelectorAll('button.scale')].filter((button) => button.checkVisibility());
+    buttons.forEach((button) => button.click());
+    return buttons.length;
+  });
+  if (scales) await all();
+  await unfold(false);
+  for (const what of found) if (!EXEMPT.some((exempt) => exempt.page === page && what.includes(exempt.words))) fail(where, what);
 }
 
 /** A chart tells its values to a pointer and to the keyboard, and changes its scale. */
 export async function values({ open, page, fail, shots }) {
   for (const colorScheme of ['light', 'dark']) {
-    const { tab, where, close } = await open({ viewport: { width: 1280, height: 900 }, colorScheme, reducedMotion: 'reduce' }, page);
+    const { tab, where } = await open({ viewport: { width: 1280, height: 900 }, colorScheme, reducedMotion: 'reduce' }, page);
     const chart = tab.locator('svg.chart[data-at]:visible').first();
     await chart.scrollIntoViewIfNeeded();
     const told = await chart.evaluate((svg) => JSON.parse(svg.dataset.at));
@@ -137,6 +135,5 @@ export async function values({ open, page, fail, shots }) {
     if ((await scale.innerText()) === label) fail(where, 'the button does not say what it does next');
     await scale.click();
     if ((await words()) !== before) fail(where, 'the scale does not change back');
-    await close();
   }
 }

@@ -5,7 +5,7 @@ const POINTED = [['a.term', 'term'], ['a.measured:not([hidden])', 'number'], ['.
 
 /** By mouse, by keyboard and by finger, on one page that has all three. */
 export async function cards({ open, page, fail, shots }) {
-  const { tab, where, close } = await open({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' }, page);
+  const { tab, where } = await open({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' }, page);
   for (const [selector, what] of POINTED) {
     const link = tab.locator(`main ${selector}`).first();
     if (!(await link.count())) { fail(where, `has no ${what} to point at`); continue; }
@@ -27,7 +27,6 @@ export async function cards({ open, page, fail, shots }) {
     if (title && (await link.getAttribute('title'))?.slice(0, 20) !== title.slice(0, 20)) fail(where, `a ${what} loses its title`);
     await tab.mouse.move(0, 0);
   }
-  await close();
 
   const phone = await open({ viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }, page);
   const link = phone.tab.locator('main a.term').first();
@@ -42,31 +41,33 @@ export async function cards({ open, page, fail, shots }) {
   if (shots) await phone.tab.screenshot({ path: `${shots}/card-phone.png` });
   await link.tap();
   await phone.tab.waitForURL(/glossary\.html/, { timeout: 5000 }).catch(() => fail(phone.where, 'the second tap does not follow the link'));
-  await phone.close();
 }
 
 /** Each term of the glossary is the first thing that a search for it shows, or for another of its names, and its link leads somewhere. */
 export async function terms({ open, fail, shots }) {
-  const { tab, where, close } = await open({ viewport: { width: 1280, height: 800 } }, 'glossary.html');
+  const { tab, where } = await open({ viewport: { width: 1280, height: 800 } }, 'glossary.html');
   const plain = (text) => text.trim().replaceAll('’', "'");
   const names = (await tab.locator('main dt').allInnerTexts()).map(plain);
   if (names.length < 3) fail(where, `lists ${names.length} terms`);
   await tab.keyboard.press('s');
   const bar = tab.locator('#mdbook-searchbar');
-  for (const name of names) {
-    await bar.fill(name);
-    const first = tab.locator('#term-results a').first();
-    await first.waitFor({ timeout: 5000 }).catch(() => {});
-    const said = await first.innerText({ timeout: 1000 }).catch(() => 'nothing');
-    if (plain(said) !== name) fail(where, `a search for ${name} begins with ${said}`);
-  }
+  await bar.fill(names[0]);
+  await tab.locator('#term-results a').first().waitFor();
   // Other names, which are in the definitions; and a name in one word.
   const others = await tab.locator('main dd').evaluateAll((all) => all.map((dd) => [dd.previousElementSibling.innerText, /lso called (.+?)(?:,| or | \(|\.)/.exec(dd.innerText)?.[1]]).filter(([, other]) => other));
   const whole = names.filter((name) => /^\p{L}+[- ]\p{L}+$/u.test(name)).map((name) => [name, name.replace(/[- ]/, '')]);
   if (names.length > 50 && (others.length < 20 || whole.length < 20)) fail(where, `has ${others.length} other names`);
-  for (const [name, asked] of [...others, ...whole]) {
-    await bar.fill(asked);
-    const said = await tab.locator('#term-results a').allInnerTexts();
+  const find = (all) => bar.evaluate((bar, all) => all.map((asked) => {
+    bar.value = asked;
+    bar.dispatchEvent(new Event('input'));
+    return [...document.querySelectorAll('#term-results a')].map((a) => a.innerText);
+  }), all);
+  for (const [at, [said = 'nothing']] of (await find(names)).entries()) {
+    if (plain(said) !== names[at]) fail(where, `a search for ${names[at]} begins with ${said}`);
+  }
+  const more = [...others, ...whole];
+  for (const [at, said] of (await find(more.map(([, asked]) => asked))).entries()) {
+    const [name, asked] = more[at];
     if (!said.map(plain).includes(plain(name))) fail(where, `a search for ${asked} finds ${said.join(', ') || 'no term'}, not ${name}`);
   }
   await bar.fill(names[0]);
@@ -74,7 +75,6 @@ export async function terms({ open, fail, shots }) {
   await tab.locator('#term-results a').first().click();
   await tab.waitForURL(/#/, { timeout: 5000 }).catch(() => fail(where, 'a term leads nowhere'));
   if (!(await tab.evaluate(() => document.querySelector(':target')))) fail(where, `${tab.url()} has no such place`);
-  await close();
 }
 
 /** An address that leads nowhere offers a search for its words. */

@@ -19,13 +19,8 @@ for (const line of readFileSync(new URL('words.txt', import.meta.url), 'utf8').s
   if (word) spell.add(word);
 }
 
-const files = [];
-for (const place of places) {
-  (function walk(path) {
-    if (statSync(path).isDirectory()) readdirSync(path).sort().forEach((name) => walk(join(path, name)));
-    else if (path.endsWith('.md') && !/(^|\/)bibliography\.md$/.test(path)) files.push(path);
-  })(place);
-}
+const inside = (place) => (statSync(place).isDirectory() ? readdirSync(place, { recursive: true }).sort().map((name) => join(place, name)) : [place]);
+const files = places.flatMap(inside).filter((path) => path.endsWith('.md') && !/(^|\/)bibliography\.md$/.test(path));
 
 // The text as it is, with everything that is not prose replaced by spaces: lines keep their numbers.
 function prose(text) {

@@ -5,7 +5,7 @@
 //
 // - `tried(kit)`: what is tried on it in each of `LOOKS`, for a reader who asked for less motion;
 // - `moved(kit)`: the same for a reader who did not;
-// - `visited(visit)`: visits of its own, `visit(options)`, each of which it closes; `options.set` has attributes for it;
+// - `visited(visit)`: visits of its own, `visit(options)`, one after the other; `options.set` has attributes for it;
 // - `kinds`: selectors of the elements of a page that are tried one by one;
 // - `beside`: what scrolls sideways on purpose;
 // - `still`: what shows without JavaScript.
@@ -26,7 +26,7 @@ export async function accessible({ tab, where, tag, axe, rules, fail }) {
 /** Holds the element `tag` of a page to all that, and tries what is its `own`. */
 export async function laws({ tag, own, open, page, axe, rules, shots, fail: told }) {
   async function visit({ kind = '', set = {}, ...options } = {}) {
-    const { tab, where: at, close } = await open({ viewport: LOOKS[0][1], ...options }, page);
+    const { tab, where: at } = await open({ viewport: LOOKS[0][1], ...options }, page);
     const where = `${at} <${tag}${kind}>`;
     const element = tab.locator(tag + kind).first();
     await element.evaluate((one, set) => { for (const [name, value] of Object.entries(set)) one.setAttribute(name, value); }, set);
@@ -38,7 +38,7 @@ export async function laws({ tag, own, open, page, axe, rules, shots, fail: told
     const read = async (selector) => (await part(selector).innerText()).trim();
     const place = () => tab.evaluate(() => [location.href, Math.round(scrollY)].join());
     const kit = {
-      tab, where, element, part, read, fail, close, kind,
+      tab, where, element, part, read, fail, kind,
       narrow: options.viewport?.width < 620,
       expect: (what, holds) => { if (!holds) fail(what); },
       /** That a part reads so. */
@@ -95,23 +95,20 @@ export async function laws({ tag, own, open, page, axe, rules, shots, fail: told
       await kit.shoot();
       await calm(kit);
       await keyed(kit);
-      await kit.close();
     }
   }
   const lively = await visit({ reducedMotion: 'no-preference', set: own.set });
   await plays(lively);
   await own.moved?.(lively);
-  await lively.close();
   await own.visited?.(visit);
 
   // Without JavaScript what stands in it shows.
-  const { tab, where, close } = await open({ javaScriptEnabled: false }, page);
+  const { tab, where } = await open({ javaScriptEnabled: false }, page);
   for (const what of own.still ?? ['svg']) {
     for (const one of await tab.locator(tag).all()) {
       if (!await one.locator(what).first().isVisible()) told(where, `<${tag}> shows no ${what} without JavaScript`);
     }
   }
-  await close();
 }
 
 /** Nothing moves, or offers to, for a reader who asked for less motion. */

@@ -5,7 +5,7 @@
 //! out-of-order execution. Counts, not times.
 
 use crate::packed::{KC, MC, MR, NC, NR};
-use std::ops::{Range, RangeFrom};
+use std::ops::Range;
 
 /// Bytes that move between memory and cache at a time, as on nearly every CPU.
 pub const LINE: usize = 64;
@@ -158,13 +158,6 @@ impl Memory {
         self.cells[at] = value;
     }
 
-    /// Writes to the next of these addresses.
-    fn store_next(&mut self, places: &mut RangeFrom<usize>, value: f32) {
-        if let Some(at) = places.next() {
-            self.store(at, value);
-        }
-    }
-
     /// What has passed so far.
     pub fn counts(&self) -> Counts {
         self.counts
@@ -280,10 +273,11 @@ fn packed(memory: &mut Memory, a: Matrix, b: Matrix, c: Matrix) {
         let cols = NC.min(n - left);
         for start in (0..k).step_by(KC) {
             let terms = KC.min(k - start);
-            pack_b(memory, block_b, b, start..start + terms, left..left + cols);
+            let of_terms = start..start + terms;
+            pack(memory, block_b, left..left + cols, of_terms.clone(), NR, |j, p| b.at(p, j));
             for top in (0..m).step_by(MC) {
                 let rows = MC.min(m - top);
-                pack_a(memory, block_a, a, top..top + rows, start..start + terms);
+                pack(memory, block_a, top..top + rows, of_terms.clone(), MR, |i, p| a.at(i, p));
                 for j in (0..cols).step_by(NR) {
                     for i in (0..rows).step_by(MR) {
                         let sums = kernel(
@@ -307,25 +301,22 @@ fn packed(memory: &mut Memory, a: Matrix, b: Matrix, c: Matrix) {
     }
 }
 
-fn pack_a(memory: &mut Memory, block: Matrix, a: Matrix, rows: Range<usize>, terms: Range<usize>) {
-    let mut to = block.start..;
-    for top in rows.clone().step_by(MR) {
+/// Copies lines of a matrix, whose elements lie `at`, into panels of `width` lines: the terms of a panel one after the other.
+fn pack(
+    memory: &mut Memory,
+    to: Matrix,
+    lines: Range<usize>,
+    terms: Range<usize>,
+    width: usize,
+    at: impl Fn(usize, usize) -> usize,
+) {
+    let mut next = to.start;
+    for first in lines.clone().step_by(width) {
         for p in terms.clone() {
-            for i in top..top + MR {
-                let value = if i < rows.end { memory.load(a.at(i, p)) } else { 0.0 };
-                memory.store_next(&mut to, value);
-            }
-        }
-    }
-}
-
-fn pack_b(memory: &mut Memory, block: Matrix, b: Matrix, terms: Range<usize>, cols: Range<usize>) {
-    let mut to = block.start..;
-    for left in cols.clone().step_by(NR) {
-        for p in terms.clone() {
-            for j in left..left + NR {
-                let value = if j < cols.end { memory.load(b.at(p, j)) } else { 0.0 };
-                memory.store_next(&mut to, value);
+            for line in first..first + width {
+                let value = if line < lines.end { memory.load(at(line, p)) } else { 0.0 };
+                memory.store(next, value);
+                next += 1;
             }
         }
     }

@@ -1,11 +1,12 @@
 //! All rungs in a list, for the experiments and the tests.
 
 use crate::{
-    Shape, amx, avx512bf16, blocked, naive, packed,
+    Shape, Unit, amx, avx512bf16, blocked, naive, packed,
     pairs::Pairs,
-    parallel, reordered,
+    parallel::{self, available},
+    reordered,
     simd::{self, Level},
-    tiles::{self, Hardware},
+    tiles::Hardware,
 };
 
 /// One way to compute C = A·B from row-major f32 matrices.
@@ -15,72 +16,47 @@ pub struct Rung {
     pub key: &'static str,
     /// For figures and tables.
     pub name: &'static str,
+    /// What it runs on, which this CPU may not have.
+    pub unit: Unit,
     /// Whether it runs on all threads; the others run on one.
     pub parallel: bool,
-    /// Whether it rounds its inputs to bf16.
-    pub bf16: bool,
-    /// Whether this CPU can run it.
-    pub available: fn() -> bool,
     /// Computes C = A·B; panics when a slice's length is not the shape's.
     pub multiply: fn(c: &mut [f32], a: &[f32], b: &[f32], shape: Shape),
 }
 
+impl Rung {
+    /// Whether it rounds its inputs to bf16.
+    pub fn bf16(&self) -> bool {
+        !matches!(self.unit, Unit::Vectors(_))
+    }
+}
+
 /// The rungs from the slowest to the fastest, those that this CPU can't run included.
 pub fn ladder() -> Vec<Rung> {
-    let rung = |key, name, multiply| Rung {
-        key,
-        name,
-        parallel: false,
-        bf16: false,
-        available: || true,
-        multiply,
-    };
+    let rung = |key, name, unit, multiply| Rung { key, name, unit, parallel: false, multiply };
+    let threads = |key, name, unit, multiply| Rung { key, name, unit, parallel: true, multiply };
+    let [portable, avx2, avx512] = Level::ALL.map(Unit::Vectors);
     vec![
-        rung("naive", "three loops", naive::multiply),
-        rung("reordered", "loop order", reordered::multiply),
-        rung("blocked", "cache blocks", blocked::multiply),
-        rung("packed", "packing and registers", packed::multiply),
-        Rung {
-            available: || Level::Avx2.available(),
-            ..rung("avx2", "AVX2", |c, a, b, s| simd::multiply(Level::Avx2, c, a, b, s))
-        },
-        Rung {
-            available: || Level::Avx512.available(),
-            ..rung("avx512", "AVX-512", |c, a, b, s| simd::multiply(Level::Avx512, c, a, b, s))
-        },
-        Rung {
-            parallel: true,
-            ..rung("threads", "all threads", |c, a, b, s| {
-                parallel::multiply(c, a, b, s, parallel::available());
-            })
-        },
-        Rung {
-            bf16: true,
-            available: || Pairs::Hardware.available(),
-            ..rung("avx512bf16", "AVX512-BF16", |c, a, b, s| {
-                avx512bf16::multiply(Pairs::Hardware, c, a, b, s, 1);
-            })
-        },
-        Rung {
-            bf16: true,
-            parallel: true,
-            available: || Pairs::Hardware.available(),
-            ..rung("avx512bf16_threads", "AVX512-BF16, all threads", |c, a, b, s| {
-                avx512bf16::multiply(Pairs::Hardware, c, a, b, s, parallel::available());
-            })
-        },
-        Rung {
-            bf16: true,
-            available: tiles::available,
-            ..rung("amx", "AMX, bf16", |c, a, b, s| amx::multiply::<Hardware>(c, a, b, s, 1))
-        },
-        Rung {
-            bf16: true,
-            parallel: true,
-            available: tiles::available,
-            ..rung("amx_threads", "AMX, all threads", |c, a, b, s| {
-                amx::multiply::<Hardware>(c, a, b, s, parallel::available());
-            })
-        },
+        rung("naive", "three loops", portable, naive::multiply),
+        rung("reordered", "loop order", portable, reordered::multiply),
+        rung("blocked", "cache blocks", portable, blocked::multiply),
+        rung("packed", "packing and registers", portable, packed::multiply),
+        rung("avx2", "AVX2", avx2, |c, a, b, s| simd::multiply(Level::Avx2, c, a, b, s)),
+        rung("avx512", "AVX-512", avx512, |c, a, b, s| simd::multiply(Level::Avx512, c, a, b, s)),
+        threads("threads", "all threads", portable, |c, a, b, s| {
+            parallel::multiply(c, a, b, s, available());
+        }),
+        rung("avx512bf16", "AVX512-BF16", Unit::Pairs, |c, a, b, s| {
+            avx512bf16::multiply(Pairs::Hardware, c, a, b, s, 1);
+        }),
+        threads("avx512bf16_threads", "AVX512-BF16, all threads", Unit::Pairs, |c, a, b, s| {
+            avx512bf16::multiply(Pairs::Hardware, c, a, b, s, available());
+        }),
+        rung("amx", "AMX, bf16", Unit::Tiles, |c, a, b, s| {
+            amx::multiply::<Hardware>(c, a, b, s, 1);
+        }),
+        threads("amx_threads", "AMX, all threads", Unit::Tiles, |c, a, b, s| {
+            amx::multiply::<Hardware>(c, a, b, s, available());
+        }),
     ]
 }

@@ -68,13 +68,8 @@ impl Real for f64 {
         let (rows, cols) = (a.rows(), b.cols());
         MatMut::new(c, rows, cols)?;
         if a.cols() != b.rows() {
-            return Err(matmul::Error::Inner {
-                a_rows: rows,
-                a_cols: a.cols(),
-                b_rows: b.rows(),
-                b_cols: cols,
-            }
-            .into());
+            let (a, b) = ((rows, a.cols()), (b.rows(), cols));
+            return Err(matmul::Error::Inner { a, b }.into());
         }
         for i in 0..rows {
             for j in 0..cols {

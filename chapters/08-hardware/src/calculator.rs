@@ -258,11 +258,6 @@ impl Report {
             if most(|line| line.rent) < 1.0 { (100.0, "US cents") } else { (1.0, "USD") },
         ]
     }
-
-    /// The line of a card.
-    pub fn line(&self, card: &str) -> Option<&Estimate> {
-        self.lines.iter().find(|line| line.card == card)
-    }
 }
 
 /// Which card for this job, at what price.

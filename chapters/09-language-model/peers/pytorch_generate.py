@@ -16,7 +16,7 @@ import time
 import torch
 from torch.nn import functional as F
 
-from pytorch_gpt import load, parser, serve
+from pytorch_gpt import load, parser, serve, turned
 
 
 class Decoder:
@@ -44,11 +44,6 @@ class Decoder:
             x = x + attention.out(mixed.transpose(1, 2).flatten(2))
             x = x + block.feed_forward(block.norm2(x))
         return F.linear(self.model.norm(x[:, -1]), self.model.table.weight)
-
-
-def turned(x, cos, sin):
-    half = x.shape[-1] // 2
-    return x * cos + torch.cat([-x[..., half:], x[..., :half]], -1) * sin
 
 
 @torch.inference_mode()

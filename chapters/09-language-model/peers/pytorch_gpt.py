@@ -59,6 +59,12 @@ class Norm(nn.Module):
         return F.rms_norm(x, self.weight.shape, self.weight, EPS)
 
 
+def turned(x, cos, sin):
+    """Queries or keys, each turned by the angles of its position."""
+    half = x.shape[-1] // 2
+    return x * cos + torch.cat([-x[..., half:], x[..., :half]], -1) * sin
+
+
 class Attention(nn.Module):
     def __init__(self, width, heads, context):
         super().__init__()
@@ -69,16 +75,11 @@ class Attention(nn.Module):
         self.register_buffer("cos", torch.cat([angles, angles], -1).cos().float(), persistent=False)
         self.register_buffer("sin", torch.cat([angles, angles], -1).sin().float(), persistent=False)
 
-    def turned(self, x):
-        half = x.shape[-1] // 2
-        other = torch.cat([-x[..., half:], x[..., :half]], -1)
-        length = x.shape[-2]
-        return x * self.cos[:length] + other * self.sin[:length]
-
     def forward(self, x):
         qkv = self.qkv(x).unflatten(-1, (3, self.heads, -1))
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each: sequences, heads, tokens, values
-        mixed = F.scaled_dot_product_attention(self.turned(q), self.turned(k), v, is_causal=True)
+        cos, sin = self.cos[: x.shape[1]], self.sin[: x.shape[1]]
+        mixed = F.scaled_dot_product_attention(turned(q, cos, sin), turned(k, cos, sin), v, is_causal=True)
         return self.out(mixed.transpose(1, 2).flatten(2))
 
 

@@ -106,19 +106,15 @@ export async function visited(visit) {
   await one.says('.status', 'It reads a 7 (86%).');
   const seen = await inked(one, '.seen');
   one.expect(`sees ${seen} pixels of paper`, seen > 784 - 250 && seen < 784 - 40);
-  await one.close();
   const other = await written({ set: { 'data-model-8': always(7, 8, 9758, { ...form, turn: null }) } });
   await other.says('.status', 'This model learned from other images than digits: negatives.');
-  await other.close();
   // No model: the script says so, or is not there at all.
   for (const model of [script('globalThis.digitModel = null;'), 'missing.js']) {
     const kit = await written({ viewport: { width: 360, height: 740 }, set: { 'data-model-8': model }, watch: model !== 'missing.js' });
     await kit.says('.status', 'No trained model yet: run cargo run -- train, then build the book again.');
     kit.expect('does not show what a model would see', await inked(kit, '.seen') > 40);
-    await kit.close();
   }
   // The book's own model: there is one, or its script says that there is none.
   const own = await written();
   await own.says('.status', /^(It reads a \d \(\d+%\)|No trained model yet: .*)\.$/);
-  await own.close();
 }

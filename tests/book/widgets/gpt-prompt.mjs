@@ -79,7 +79,6 @@ export async function visited(visit) {
   const left = await textOf(kit);
   await tab.waitForTimeout(100);
   expect('goes on after it was stopped', left.length < 256 && await textOf(kit) === left);
-  await kit.close();
 
   // No model: the script says so, or is not there at all.
   for (const model of [script('globalThis.gptModel = null;'), 'missing.js']) {
@@ -87,11 +86,9 @@ export async function visited(visit) {
     await one.part('.write').click();
     await one.says('.status', 'No language model of yours yet; below is what the book’s wrote. Run cargo run -- train --model gpt, then build the book again.');
     one.expect('does not show what was recorded', await one.element.locator('table').first().isVisible());
-    await one.close();
   }
   // The book's own model: there is one, or its script says that there is none.
   const own = await visit();
   await own.part('.write').click();
   await own.says('.status', /^(\d+ tokens.* weights in 8 bits.*|No language model of yours yet; .*)\.$/);
-  await own.close();
 }

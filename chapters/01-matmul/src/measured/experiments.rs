@@ -191,27 +191,6 @@ pub fn misses(r: &mut Recorder, n: usize) -> Result<()> {
     Ok(())
 }
 
-/// Why a rung can't run here.
-fn missing(rung: &str) -> &'static str {
-    unit(rung).missing()
-}
-
-/// What a rung computes on.
-fn unit(rung: &str) -> Multiplier {
-    match rung.trim_end_matches("_threads") {
-        "avx2" => Multiplier::Vectors(Level::Avx2),
-        "avx512" => Multiplier::Vectors(Level::Avx512),
-        "avx512bf16" => Multiplier::Pairs,
-        "amx" => Multiplier::Tiles,
-        _ => Multiplier::Vectors(Level::best()),
-    }
-}
-
-/// What a rung's rate is compared with.
-fn limit(rung: &Rung) -> Limit {
-    unit(rung.key).peak(cores(rung.parallel))
-}
-
 /// Every rung on n×n matrices.
 ///
 /// # Errors
@@ -223,10 +202,10 @@ pub fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
         let rate = LADDER.at(&[("n", &n), ("rung", &rung.key)]);
         let speedup = SPEEDUP.at(&[("n", &n), ("rung", &rung.key)]);
         let speedups = [("naive", rates.first().copied()), ("previous", rates.last().copied())];
-        if !(rung.available)() {
-            r.skip_at(rate, missing(rung.key));
+        if !rung.unit.available() {
+            r.skip_at(rate, rung.unit.missing());
             for (over, _) in speedups {
-                r.skip_at(speedup.clone().with("over", over), missing(rung.key));
+                r.skip_at(speedup.clone().with("over", over), rung.unit.missing());
             }
             continue;
         }
@@ -243,7 +222,7 @@ pub fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
         };
         let samples = measure::time(plan, || (rung.multiply)(c, a, &b, shape))
             .map(|seconds| shape.operations() / seconds);
-        let rate = r.record(rate.against(limit(&rung)), samples);
+        let rate = r.record(rate.against(rung.unit.peak(cores(rung.parallel))), samples);
         for (over, before) in speedups {
             if let Some(before) = before {
                 r.record(speedup.clone().with("over", over), Samples::one(rate / before));
@@ -253,10 +232,10 @@ pub fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
     }
     // The rungs whose inputs are rounded to bf16 compute a different product: they have a total of their own.
     for (inputs, bf16) in [("f32", false), ("bf16", true)] {
-        let climbed = ladder().into_iter().filter(|rung| (rung.available)());
+        let climbed = ladder().into_iter().filter(|rung| rung.unit.available());
         let fastest = climbed
             .zip(&rates)
-            .filter(|(rung, _)| rung.bf16 == bf16)
+            .filter(|(rung, _)| rung.bf16() == bf16)
             .map(|(_, rate)| *rate)
             .fold(0.0, f64::max);
         let total = TOTAL.at(&[("n", &n), ("inputs", &inputs)]);
@@ -272,7 +251,7 @@ pub fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
 /// The first two rungs and the fastest one that computes the same product, which is the last of them.
 fn nearby_rungs() -> Vec<Rung> {
     let mut rungs = ladder();
-    rungs.retain(|rung| !rung.bf16 && (rung.available)());
+    rungs.retain(|rung| !rung.bf16() && rung.unit.available());
     rungs.drain(2..rungs.len() - 1);
     rungs
 }

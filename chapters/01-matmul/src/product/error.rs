@@ -3,94 +3,76 @@
 /// A `Result` whose error is [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Rows and columns.
+type Size = (usize, usize);
+
 /// Shapes that do not fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A slice that does not hold exactly the matrix's values.
-    #[error("a {rows}×{cols} matrix has {} values, but the slice holds {len}", rows.saturating_mul(*cols))]
+    #[error("a {}×{} matrix has {} values, but the slice holds {len}", size.0, size.1, size.0.saturating_mul(size.1))]
     Length {
-        /// Rows that were asked for.
-        rows: usize,
-        /// Columns that were asked for.
-        cols: usize,
+        /// What was asked for.
+        size: Size,
         /// Values in the slice.
         len: usize,
     },
     /// Strides that lead outside the slice.
     #[error(
-        "a {rows}×{cols} matrix with a row every {row_stride} values and a column every {col_stride} \
-         reaches past the slice, which holds {len}"
+        "a {}×{} matrix with a row every {} values and a column every {} reaches past the slice, which holds {len}",
+        size.0, size.1, strides.0, strides.1
     )]
     Outside {
-        /// Rows that were asked for.
-        rows: usize,
-        /// Columns that were asked for.
-        cols: usize,
-        /// From one row to the next.
-        row_stride: usize,
-        /// From one column to the next.
-        col_stride: usize,
+        /// What was asked for.
+        size: Size,
+        /// From one row to the next, and from one column to the next.
+        strides: (usize, usize),
         /// Values in the slice.
         len: usize,
     },
     /// Two elements of a matrix that is written would overlap.
     #[error(
-        "a {rows}×{cols} matrix with a row every {row_stride} values and a column every {col_stride} has \
-         elements that overlap, so it cannot be written to"
+        "a {}×{} matrix with a row every {} values and a column every {} has elements that overlap, so it cannot be \
+         written to",
+        size.0, size.1, strides.0, strides.1
     )]
     Overlap {
-        /// Rows that were asked for.
-        rows: usize,
-        /// Columns that were asked for.
-        cols: usize,
-        /// From one row to the next.
-        row_stride: usize,
-        /// From one column to the next.
-        col_stride: usize,
+        /// What was asked for.
+        size: Size,
+        /// From one row to the next, and from one column to the next.
+        strides: (usize, usize),
     },
     /// A block that leaves its matrix.
     #[error(
-        "a {rows}×{cols} block at row {row}, column {col} does not fit in a {of_rows}×{of_cols} matrix"
+        "a {}×{} block at row {}, column {} does not fit in a {}×{} matrix",
+        size.0, size.1, at.0, at.1, of.0, of.1
     )]
     Block {
-        /// The block's first row.
-        row: usize,
-        /// The block's first column.
-        col: usize,
-        /// The block's rows.
-        rows: usize,
-        /// The block's columns.
-        cols: usize,
-        /// The matrix's rows.
-        of_rows: usize,
-        /// The matrix's columns.
-        of_cols: usize,
+        /// The block's first row and column.
+        at: (usize, usize),
+        /// The block's.
+        size: Size,
+        /// The matrix's.
+        of: Size,
     },
     /// A and B do not fit each other.
     #[error(
-        "A is {a_rows}×{a_cols} and B is {b_rows}×{b_cols}: A·B needs as many columns in A as rows in B"
+        "A is {}×{} and B is {}×{}: A·B needs as many columns in A as rows in B",
+        a.0, a.1, b.0, b.1
     )]
     Inner {
-        /// Rows of A.
-        a_rows: usize,
-        /// Columns of A.
-        a_cols: usize,
-        /// Rows of B.
-        b_rows: usize,
-        /// Columns of B.
-        b_cols: usize,
+        /// Of A.
+        a: Size,
+        /// Of B.
+        b: Size,
     },
     /// C does not fit A·B.
-    #[error("A·B is {rows}×{cols}, but C is {c_rows}×{c_cols}")]
+    #[error("A·B is {}×{}, but C is {}×{}", product.0, product.1, c.0, c.1)]
     Output {
-        /// Rows of A·B.
-        rows: usize,
-        /// Columns of A·B.
-        cols: usize,
-        /// Rows of C.
-        c_rows: usize,
-        /// Columns of C.
-        c_cols: usize,
+        /// Of A·B.
+        product: Size,
+        /// Of C.
+        c: Size,
     },
     /// Instructions that this CPU does not have.
     #[error("this CPU has no {0}; leave the choice to `sgemm` and `bgemm`")]

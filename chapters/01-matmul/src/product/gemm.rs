@@ -20,20 +20,11 @@ use lab::{machine, peak, record::Limit};
 /// Fails unless C can hold A·B.
 pub(crate) fn check_shapes<A, B>(c: &MatMut<f32>, a: &MatRef<A>, b: &MatRef<B>) -> Result<()> {
     if a.cols() != b.rows() {
-        return Err(Error::Inner {
-            a_rows: a.rows(),
-            a_cols: a.cols(),
-            b_rows: b.rows(),
-            b_cols: b.cols(),
-        });
+        return Err(Error::Inner { a: (a.rows(), a.cols()), b: (b.rows(), b.cols()) });
     }
-    if (c.rows(), c.cols()) != (a.rows(), b.cols()) {
-        return Err(Error::Output {
-            rows: a.rows(),
-            cols: b.cols(),
-            c_rows: c.rows(),
-            c_cols: c.cols(),
-        });
+    let (product, c) = ((a.rows(), b.cols()), (c.rows(), c.cols()));
+    if product != c {
+        return Err(Error::Output { product, c });
     }
     Ok(())
 }

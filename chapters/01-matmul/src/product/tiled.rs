@@ -95,10 +95,8 @@ impl<T: Input> Strip<T> {
         // Read in the order of memory, with whole lines where there are: this is vector code.
         let read_down = self.stride == 1;
         let words: [[u32; SIDE]; SIDE] = match (full, read_down) {
-            (true, true) => Self { stride: 1, count: SIDE, terms: TERMS, ..*self }.read_down(),
-            (true, false) if self.step == 1 => {
-                Self { step: 1, count: SIDE, terms: TERMS, ..*self }.read_across()
-            }
+            (true, true) => self.read_down(),
+            (true, false) if self.step == 1 => self.read_across(),
             (_, true) => array(|q| array(|line| word(line, q))),
             (_, false) => array(|line| array(|q| word(line, q))),
         };

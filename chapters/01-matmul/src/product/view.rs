@@ -29,24 +29,18 @@ unsafe impl<T: Send> Send for MatMut<'_, T> {}
 // SAFETY: see `Send`.
 unsafe impl<T: Sync> Sync for MatMut<'_, T> {}
 
-/// Fails unless the last element of the matrix lies inside the slice.
-fn check_inside(
-    len: usize,
-    rows: usize,
-    cols: usize,
-    row_stride: usize,
-    col_stride: usize,
-) -> Result<()> {
-    if rows == 0 || cols == 0 {
+/// Fails unless the last element of a matrix with these strides lies inside the slice.
+fn check_inside(len: usize, size: (usize, usize), strides: (usize, usize)) -> Result<()> {
+    if size.0 == 0 || size.1 == 0 {
         return Ok(());
     }
-    let last = (rows - 1)
-        .checked_mul(row_stride)
-        .zip((cols - 1).checked_mul(col_stride))
+    let last = (size.0 - 1)
+        .checked_mul(strides.0)
+        .zip((size.1 - 1).checked_mul(strides.1))
         .and_then(|(down, across)| down.checked_add(across));
     match last {
         Some(last) if last < len => Ok(()),
-        _ => Err(Error::Outside { rows, cols, row_stride, col_stride, len }),
+        _ => Err(Error::Outside { size, strides, len }),
     }
 }
 
@@ -66,7 +60,7 @@ impl<'a, T> MatRef<'a, T> {
         if rows.checked_mul(cols) == Some(data.len()) {
             Ok(Self { data, rows, cols, row_stride: cols, col_stride: 1 })
         } else {
-            Err(Error::Length { rows, cols, len: data.len() })
+            Err(Error::Length { size: (rows, cols), len: data.len() })
         }
     }
 
@@ -82,7 +76,7 @@ impl<'a, T> MatRef<'a, T> {
         row_stride: usize,
         col_stride: usize,
     ) -> Result<Self> {
-        check_inside(data.len(), rows, cols, row_stride, col_stride)?;
+        check_inside(data.len(), (rows, cols), (row_stride, col_stride))?;
         Ok(Self { data, rows, cols, row_stride, col_stride })
     }
 
@@ -106,14 +100,8 @@ impl<'a, T> MatRef<'a, T> {
         let inside = row.checked_add(rows).is_some_and(|end| end <= self.rows)
             && col.checked_add(cols).is_some_and(|end| end <= self.cols);
         if !inside {
-            return Err(Error::Block {
-                row,
-                col,
-                rows,
-                cols,
-                of_rows: self.rows,
-                of_cols: self.cols,
-            });
+            let (at, size, of) = ((row, col), (rows, cols), (self.rows, self.cols));
+            return Err(Error::Block { at, size, of });
         }
         let start = (row * self.row_stride + col * self.col_stride).min(self.data.len());
         Ok(Self { data: &self.data[start..], rows, cols, ..self })
@@ -163,7 +151,7 @@ impl<'a, T> MatMut<'a, T> {
         if rows.checked_mul(cols) == Some(data.len()) {
             Self::strided(data, rows, cols, cols, 1)
         } else {
-            Err(Error::Length { rows, cols, len: data.len() })
+            Err(Error::Length { size: (rows, cols), len: data.len() })
         }
     }
 
@@ -179,14 +167,14 @@ impl<'a, T> MatMut<'a, T> {
         row_stride: usize,
         col_stride: usize,
     ) -> Result<Self> {
-        check_inside(data.len(), rows, cols, row_stride, col_stride)?;
+        check_inside(data.len(), (rows, cols), (row_stride, col_stride))?;
         let apart = |stride: usize, count: usize, other: usize, others: usize| {
             count <= 1 || stride > others.saturating_sub(1).saturating_mul(other)
         };
         let row_major = apart(row_stride, rows, col_stride, cols) && (cols <= 1 || col_stride > 0);
         let col_major = apart(col_stride, cols, row_stride, rows) && (rows <= 1 || row_stride > 0);
         if rows > 0 && cols > 0 && !row_major && !col_major {
-            return Err(Error::Overlap { rows, cols, row_stride, col_stride });
+            return Err(Error::Overlap { size: (rows, cols), strides: (row_stride, col_stride) });
         }
         let data = data.as_mut_ptr();
         Ok(Self { data, rows, cols, row_stride, col_stride, slice: PhantomData })

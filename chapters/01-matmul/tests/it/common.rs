@@ -236,6 +236,6 @@ impl Case {
 
     /// [`Case::off`] of a rung's product.
     pub fn off_on(&self, rung: &Rung) -> f64 {
-        self.off(self.climbed(rung).view(), rung.bf16, Way::default())
+        self.off(self.climbed(rung).view(), rung.bf16(), Way::default())
     }
 }

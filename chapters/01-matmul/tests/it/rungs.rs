@@ -3,7 +3,7 @@
 use crate::common::{Case, SHAPES, Way, paths};
 use lab::testing::has_rungs;
 use matmul::{
-    Rung, Shape, amx, avx512bf16, ladder,
+    Rung, Shape, Unit, amx, avx512bf16, ladder,
     pairs::Pairs,
     parallel,
     simd::{self, Level},
@@ -13,25 +13,23 @@ use matmul::{
 /// The rungs that this CPU can run, and those that run on any: rung 5 in plain arrays, rung 6 on a number of threads
 /// that the machine may not have, and rung 7 on the models of its units.
 fn rungs() -> Vec<Rung> {
-    let anywhere = |key, bf16, multiply| Rung {
-        key,
-        name: key,
-        parallel: false,
-        bf16,
-        available: || true,
-        multiply,
-    };
+    let anywhere = |key, unit, multiply| Rung { key, name: key, unit, parallel: false, multiply };
+    let vectors = Unit::Vectors(Level::Portable);
     let mut all = ladder();
-    all.retain(|rung| (rung.available)());
+    all.retain(|rung| rung.unit.available());
     all.extend([
-        anywhere("portable", false, |c, a, b, s| simd::multiply(Level::Portable, c, a, b, s)),
-        anywhere("three threads", false, |c, a, b, s| parallel::multiply(c, a, b, s, 3)),
-        anywhere("pairs", true, |c, a, b, s| avx512bf16::multiply(Pairs::Model, c, a, b, s, 1)),
-        anywhere("pairs, three threads", true, |c, a, b, s| {
+        anywhere("portable", vectors, |c, a, b, s| simd::multiply(Level::Portable, c, a, b, s)),
+        anywhere("three threads", vectors, |c, a, b, s| parallel::multiply(c, a, b, s, 3)),
+        anywhere("pairs", Unit::PairsModel, |c, a, b, s| {
+            avx512bf16::multiply(Pairs::Model, c, a, b, s, 1);
+        }),
+        anywhere("pairs, three threads", Unit::PairsModel, |c, a, b, s| {
             avx512bf16::multiply(Pairs::Model, c, a, b, s, 3);
         }),
-        anywhere("model", true, |c, a, b, s| amx::multiply::<Model>(c, a, b, s, 1)),
-        anywhere("model, three threads", true, |c, a, b, s| amx::multiply::<Model>(c, a, b, s, 3)),
+        anywhere("model", Unit::Model, |c, a, b, s| amx::multiply::<Model>(c, a, b, s, 1)),
+        anywhere("model, three threads", Unit::Model, |c, a, b, s| {
+            amx::multiply::<Model>(c, a, b, s, 3);
+        }),
     ]);
     all
 }
