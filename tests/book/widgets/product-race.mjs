@@ -69,8 +69,13 @@ export async function moved(kit) {
   await tab.waitForFunction(() => document.querySelector('product-race').time > 0.3, null, { timeout: 60_000 }).catch(() => fail('does not start by itself'));
   const button = part('.play');
   await button.focus();
-  await tab.keyboard.press('Enter');
-  const stopped = await clock(kit);
+  // On a busy machine the race may be over before the key comes, which then starts it again.
+  let stopped = 0;
+  while (stopped < 0.3) {
+    await tab.waitForFunction(() => document.querySelector('product-race').time > 0.3);
+    await tab.keyboard.press('Enter');
+    stopped = await clock(kit);
+  }
   await tab.waitForTimeout(300);
   expect(`does not pause: ${stopped}, ${await clock(kit)}`, await clock(kit) === stopped);
   await is('.play', 'Go on');

@@ -1,7 +1,7 @@
 //! The list of kernels: the comment at the top of each file, and where it is quoted.
 
-use super::words::with_code;
-use crate::{disk, markdown::sentences, mention::Mention, text};
+use super::words::{sentence, with_code};
+use crate::{disk, mention::Mention, text};
 use anyhow::Result;
 use lab::Chapter;
 use std::{
@@ -30,7 +30,7 @@ pub(super) fn items(
         let mut out = format!("**`{name}`**: {}", with_code(&head.what));
         for (field, text) in &head.fields {
             let text = match field.as_str() {
-                "Shows" => sentences(text, ".")[0],
+                "Shows" => sentence(text),
                 "Launch" | "Bug" | "Hides" => text,
                 _ => continue,
             };

@@ -14,3 +14,12 @@ pub(super) fn with_code(text: &str) -> String {
     }
     out
 }
+
+/// The first sentence: a stop and a capital letter after it end one.
+pub(super) fn sentence(text: &str) -> &str {
+    let ends = |at: usize| text[at + 2..].starts_with(char::is_uppercase);
+    match text.match_indices(". ").find(|(at, _)| ends(*at)) {
+        Some((at, _)) => &text[..=at],
+        None => text,
+    }
+}
