@@ -16,10 +16,13 @@ impl Utf8 {
         for chunk in self.pending.utf8_chunks() {
             text += chunk.valid();
             done += chunk.valid().len();
+            let wrong = chunk.invalid();
             // What the next bytes may complete waits for them.
-            if str::from_utf8(chunk.invalid()).is_err_and(|wrong| wrong.error_len().is_some()) {
+            let waits = done + wrong.len() == self.pending.len()
+                && str::from_utf8(wrong).is_err_and(|why| why.error_len().is_none());
+            if !wrong.is_empty() && !waits {
                 text.push(char::REPLACEMENT_CHARACTER);
-                done += chunk.invalid().len();
+                done += wrong.len();
             }
         }
         self.pending.drain(..done);
