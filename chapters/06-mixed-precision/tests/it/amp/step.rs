@@ -11,7 +11,7 @@ type Model = Mlp<Cpu>;
 fn batch(dev: &Cpu, size: f32) -> (Images<Cpu>, Targets<Cpu>) {
     let pixels: Vec<f32> =
         (0..8 * PIXELS).map(|i| size * ((i * 37 % 101) as f32) / 101.0).collect();
-    let targets = dev.one_hot_encode(Const, Vec::from_iter(0..8));
+    let targets = dev.one_hot_encode(Const, (0..8).collect::<Vec<_>>());
     (dev.tensor_from_vec(pixels, (8, Const)), targets)
 }
 
