@@ -19,6 +19,7 @@ struct Module {
         auto found = options.find(name);
         return found == options.end() ? otherwise : found->second;
     }
+    std::string kernels; // of its text
 };
 
 // cuTensorMapEncodeTiled's arguments, as they stand in the 128 bytes that it fills.

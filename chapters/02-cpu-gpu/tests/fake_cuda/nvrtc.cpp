@@ -1,10 +1,10 @@
-// A stand-in for NVRTC: "compiles" a source that has a kernel of the asked name into "FAKE name target OPTION=value …", all
-// options that are numbers. It refuses an
-// architecture that it does not know, and a source with the word `oops`.
+// A stand-in for NVRTC: "compiles" a source into "FAKE ,kernel,kernel, target OPTION=value …", all of its kernels and all options
+// that are numbers. It refuses an architecture that it does not know, and a source with the word `oops`.
 #include "fake.h"
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <regex>
 #include <set>
 #include <string>
 
@@ -34,7 +34,8 @@ int nvrtcDestroyProgram(Program **program) {
 }
 int nvrtcCompileProgram(Program *program, int count, const char *const *options) {
     DEMAND(programs.count(program));
-    std::string target, defines;
+    static const std::regex kernel("\\b(?:KERNEL|__global__)\\b[^;{}]*?\\bvoid\\s+(?:__\\w+\\([^)]*\\)\\s+)*(\\w+)\\(");
+    std::string target, defines, source = program->source;
     for (int i = 0; i < count; i++) {
         std::string option = options[i];
         char *end = options[i] ? (char *)strchr(options[i], '=') : nullptr;
@@ -56,9 +57,9 @@ int nvrtcCompileProgram(Program *program, int count, const char *const *options)
         program->log = program->name + "(3): error: oops is undefined";
         return 6; // NVRTC_ERROR_COMPILATION
     }
-    std::string entry = program->name.substr(0, program->name.find('.'));
-    if (program->source.find(" " + entry + "(") == std::string::npos) entry = "none";
-    program->image = "FAKE " + entry + " " + target + defines;
+    std::string kernels = ",";
+    for (std::smatch found; std::regex_search(source, found, kernel); source = found.suffix()) kernels += found.str(1) + ",";
+    program->image = "FAKE " + kernels + " " + target + defines;
     return 0;
 }
 int nvrtcGetNumSupportedArchs(int *count) { *count = std::size(known); return 0; }
