@@ -14,7 +14,7 @@ export async function cards({ open, page, fail, shots }) {
     const before = await tab.evaluate(() => document.documentElement.scrollHeight);
     await link.hover();
     const card = tab.locator('#card');
-    await card.waitFor({ state: 'visible', timeout: 3000 }).catch(() => fail(where, `shows no card for a ${what}`));
+    await card.waitFor({ state: 'visible', timeout: 20_000 }).catch(() => fail(where, `shows no card for a ${what}`));
     const text = await card.innerText().catch(() => '');
     if (text.length < 10) fail(where, `the card of a ${what} says "${text}"`);
     if (title && (await link.getAttribute('title'))) fail(where, `the browser's tip stands on the card of a ${what}`);
@@ -34,7 +34,7 @@ export async function cards({ open, page, fail, shots }) {
   const at = phone.tab.url();
   await link.tap();
   const card = phone.tab.locator('#card');
-  await card.waitFor({ state: 'visible', timeout: 3000 }).catch(() => fail(phone.where, 'a tap shows no card'));
+  await card.waitFor({ state: 'visible', timeout: 20_000 }).catch(() => fail(phone.where, 'a tap shows no card'));
   const box = await card.boundingBox();
   if (box && (box.x < 0 || box.x + box.width > 360)) fail(phone.where, 'a card leaves the phone');
   if (phone.tab.url() !== at) fail(phone.where, 'the first tap follows the link');
