@@ -332,8 +332,11 @@ function look(page, colorScheme, viewport, other) {
       await fits(tab, where);
       await shoot(tab, `${page.replace(/\.html$/, '')}-${colorScheme}-${viewport.width}`);
       if (viewport === PHONE) await phones(tab, where);
+      const { value } = await machines(tab);
       if (measured.includes(page) || charted.includes(page)) await switches(tab, where, page);
-      if (axe) await accessible(tab, where, page); // last, for it leaves things out
+      if (!axe) return;
+      if (value) await arrives(tab, value);
+      await accessible(tab, where, page); // last, for it leaves things out
     };
     await host?.judge(page, viewport.width, await cost(), anew(viewport));
     await tab.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
