@@ -305,7 +305,10 @@ mod tests {
         let all = keys(&[], Budget::Full).unwrap();
         let by_name = keys(&["matmul"], Budget::Full).unwrap();
         assert!(!by_name.is_empty() && by_name.iter().all(|key| key.starts_with("matmul.")));
+        assert_eq!(by_name, keys(&["1"], Budget::Full).unwrap());
+        assert_eq!(by_name, keys(&["01-matmul"], Budget::Full).unwrap());
         assert!(all.len() > by_name.len());
+        assert_eq!(by_name, keys(&["mat"], Budget::Full).unwrap());
         assert_eq!(keys(&["matmul.ladder"], Budget::Quick).unwrap(), ["matmul.ladder"]);
     }
 

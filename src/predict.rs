@@ -188,6 +188,8 @@ mod tests {
         let run = none.to_string_lossy();
         let error = said(&[&file, "--run", &run], &runs, false).unwrap_err().to_string();
         assert!(error.contains("none") && error.contains("can't be read"), "{error}");
+        let error = said(&[&file, "--index", "-1"], &runs, false).unwrap_err().to_string();
+        assert!(error.contains("give a whole number from 0"), "{error}");
         let error = said(&[&file], &runs, false).unwrap_err().to_string();
         assert!(error.contains("--index 2"), "{error}");
     }

@@ -285,19 +285,24 @@ mod tests {
 
     #[test]
     fn the_device_is_one_that_is_there_and_has_the_step() {
-        let about = testing::about(gpu::Api::Cuda, gpu::Kind::Gpu);
-        let there = Devices {
-            found: vec![gpu::About { id: "cuda".into(), ..about }],
-            ..Devices::default()
+        let mut there = Devices::default();
+        let of = |words: &[&str], there: &Devices| {
+            trace(words).device(there).map_err(|error| error.to_string())
         };
-        let of = |words: &[&str]| trace(words).device(&there).map_err(|error| error.to_string());
-        assert_eq!(of(&["--model", "gpt", "--device", "cpu"]), Ok(None));
-        assert_eq!(of(&["--model", "gpt"]), Ok(Some("cuda".into())));
-        assert!(of(&["--device", "cuda:3"]).unwrap_err().contains("cuda:3"));
+        assert_eq!(of(&[], &there), Ok(None));
+        assert_eq!(of(&["--model", "gpt"], &there), Ok(None));
+        assert_eq!(of(&["--model", "gpt", "--device", "cpu"], &there), Ok(None));
+        assert!(of(&["--device", "cuda:3"], &there).unwrap_err().contains("one of auto, cpu"));
+        there.found.push(testing::about(gpu::Api::Cuda, gpu::Kind::Gpu));
+        there.found[0].id = "cuda".to_owned();
+        assert_eq!(of(&[], &there), Ok(Some("cuda".into())));
+        assert_eq!(of(&["--model", "gpt"], &there), Ok(Some("cuda".into())));
+        assert_eq!(of(&["--device", "cuda:0"], &there), Ok(Some("cuda".into())));
+        assert_eq!(of(&["--model", "cnn"], &there), Ok(Some("cuda".into())));
         // Who names an engine means the cores.
         for engine in ["dfdx", "fast"] {
-            assert_eq!(of(&["--engine", engine]), Ok(None));
-            let error = of(&["--engine", engine, "--device", "cuda"]).unwrap_err();
+            assert_eq!(of(&["--engine", engine], &there), Ok(None));
+            let error = of(&["--engine", engine, "--device", "cuda"], &there).unwrap_err();
             assert!(error.contains("--engine") && error.contains("--device cpu"), "{error}");
         }
     }

@@ -475,7 +475,7 @@ fn fresh(runs: &Path, model: &str) -> Result<PathBuf> {
 mod tests {
     use super::*;
     use crate::parsed;
-    use training::Silent;
+    use training::{Silent, train_on};
 
     fn options(words: &[&str]) -> Result<Train, String> {
         parsed::<Train>(words).map_err(|error| error.to_string())
@@ -524,6 +524,57 @@ mod tests {
         };
         assert_eq!(config.settings, wanted);
         assert_eq!(config.run, Some("x".into()));
+    }
+
+    #[test]
+    fn replicas_train_by_the_fast_engine_as_one_does() {
+        let words = ["--epochs", "2", "--batch", "40", "--dropout", "0"];
+        let config = Config { run: None, ..config(&words, Path::new("runs")).unwrap() };
+        assert_eq!(config.settings.engine, EngineKind::Fast);
+        let data = data::drawn(200, 50, 3);
+        let alone = train_on(&config, &data, &mut Silent).unwrap();
+        let settings = Settings { engine: EngineKind::Dfdx, ..config.settings.clone() };
+        let plain = Config { settings, ..config.clone() };
+        let plain = train_on(&plain, &data, &mut Silent).unwrap();
+        assert!(alone.weights != plain.weights, "the fast engine did not run");
+        for ranks in [2, 3] {
+            let launcher = Launcher::Threads(ranks);
+            let (many, _) = launch::train(&launcher, &config, &data, &mut Silent).unwrap();
+            for other in [&alone, &plain] {
+                let pairs = many.weights.iter().zip(&other.weights);
+                let most = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+                assert!(most < 1e-3, "{ranks} ranks: {most}");
+            }
+        }
+    }
+
+    #[test]
+    fn mixed_precision_is_a_choice_like_any_other() {
+        let data = data::drawn(96, 20, 1);
+        for (model, precision) in [("mlp", "amp"), ("rnn", "bf16"), ("cnn", "amp")] {
+            let run = |precision: &str, launcher: Option<Launcher>| {
+                let words = ["--model", model, "--precision", precision, "--epochs", "2"];
+                let words = [&words[..], &["--batch", "24", "--dropout", "0"]].concat();
+                let config = config(&words, Path::new("runs")).unwrap();
+                assert_eq!(config.settings.precision.name(), precision);
+                let config = Config { run: None, ..config };
+                match launcher {
+                    Some(launcher) => {
+                        launch::train(&launcher, &config, &data, &mut Silent).unwrap().0
+                    }
+                    None => train_on(&config, &data, &mut Silent).unwrap(),
+                }
+            };
+            let (full, alone) = (run("f32", None), run(precision, None));
+            let many = run(precision, Some(Launcher::Threads(2)));
+            for half in [&alone, &many] {
+                assert_eq!(half.loss_scale.is_some(), precision == "amp", "{model}");
+                assert!(half.summary().starts_with("test accuracy "), "{}", half.summary());
+                let [x, y] = [half, &full].map(|outcome| outcome.history[1].train_loss);
+                let far = (x - y).abs() / y;
+                assert!(far > 1e-9 && far < 0.1, "{model}, {precision}: {x} for {y}");
+            }
+        }
     }
 
     #[test]
@@ -588,6 +639,24 @@ mod tests {
         let other = config(&["--resume", "--lr", "0.1"], runs.path()).unwrap();
         let error = train_on(&other, &data, &mut Silent).unwrap_err().to_string();
         assert!(error.contains("--lr 0.005, not 0.1"), "{error}");
+    }
+
+    #[test]
+    fn replicas_are_a_choice_like_any_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        let config = config(&["--epochs", "2", "--run", run.to_str().unwrap()], folder.path());
+        let data = data::drawn(200, 20, 1);
+        let launcher = Launcher::choose(|_| None, Some(2), false).unwrap().unwrap();
+        let (outcome, spent) =
+            launch::train(&launcher, &config.unwrap(), &data, &mut Silent).unwrap();
+        assert_eq!(spent.steps, 4);
+        assert!(outcome.summary().starts_with("test accuracy "), "{}", outcome.summary());
+        assert!(run.join("model.safetensors").exists());
+        // A run of two goes on alone.
+        let resumed = options(&["--device", "cpu", "--resume", "--epochs", "3"]).unwrap();
+        let resumed = resumed.config(None, folder.path()).unwrap();
+        assert_eq!(train_on(&resumed, &data, &mut Silent).unwrap().history.len(), 3);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::{book::Ended, command, root, said};
 use lab::{
     data::drawn,
-    testing::{put, put_set, soon},
+    testing::{put, put_set},
 };
 use language_model::{
     Config, Model, Tokenizer,
@@ -235,7 +235,11 @@ fn a_model_writes_no_longer_than_somebody_reads() {
     let mut child = Ended(command(&words, folder.path()).stdout(writer).spawn().unwrap());
     reader.read_exact(&mut [0; 20]).unwrap();
     drop(reader);
-    soon("it ends", || child.0.try_wait().unwrap().is_some());
+    let began = Instant::now();
+    while child.0.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < SOON, "it goes on");
+        thread::sleep(Duration::from_millis(10));
+    }
     assert!(child.0.wait().unwrap().success());
 }
 
