@@ -156,9 +156,9 @@ impl<'c> Cublas<'c> {
         shape: Shape,
         inputs: Precision,
     ) -> Result<()> {
-        let (of_input, bytes) = match inputs {
-            Precision::F32 => (TYPE_F32, size_of::<f32>()),
-            Precision::Bf16 => (TYPE_BF16, size_of::<u16>()),
+        let (of_input, bytes, what) = match inputs {
+            Precision::F32 => (TYPE_F32, size_of::<f32>(), "multiply in f32"),
+            Precision::Bf16 => (TYPE_BF16, size_of::<u16>(), "multiply in bf16"),
         };
         let lengths = Lengths::new(shape, bytes)?;
         let [a, b, c] = self.addresses([a, b, c], &lengths)?;
@@ -194,7 +194,7 @@ impl<'c> Cublas<'c> {
                 CHOOSE,
             )
         };
-        check(status, "multiply")
+        check(status, what)
     }
 
     /// Where A, B and C are, if each buffer is long enough.
