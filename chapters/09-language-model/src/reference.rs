@@ -18,15 +18,28 @@ pub fn loss(config: &Config, p: &[f64], tokens: &[u32], targets: &[u32]) -> f64 
 
 /// The scores of each token's successor.
 pub fn scores(config: &Config, p: &[f64], tokens: &[u32]) -> Rows {
+    pass(config, p, tokens).0
+}
+
+/// How much each token takes from those up to its own, which sums to 1: for each layer, each of its heads and each token.
+pub fn weights(config: &Config, p: &[f64], tokens: &[u32]) -> Rows {
+    pass(config, p, tokens).1
+}
+
+/// The scores, and the weights of attention.
+fn pass(config: &Config, p: &[f64], tokens: &[u32]) -> (Rows, Rows) {
     let (layout, width) = (Layout::new(config), config.width);
     let table = &p[layout.embedding.clone()];
     let embedded = |t: &u32| table[*t as usize * width..][..width].to_vec();
     let mut x: Rows = tokens.iter().map(embedded).collect();
+    let mut all_weights = vec![];
     for block in &layout.blocks {
         // ANCHOR: reference
         let qkv = times(&normed(&x, &p[block.norm1.clone()]), &p[block.qkv.clone()]);
-        add(&mut x, times(&attended(config, &qkv), &p[block.out.clone()]));
+        let (taken, weights) = attended(config, &qkv);
+        add(&mut x, times(&taken, &p[block.out.clone()]));
         // ANCHOR_END: reference
+        all_weights.extend(weights);
         let gate_up = times(&normed(&x, &p[block.norm2.clone()]), &p[block.gate_up.clone()]);
         // ANCHOR: reference
         let hidden = gate_up.iter().map(|row| {
@@ -38,7 +51,7 @@ pub fn scores(config: &Config, p: &[f64], tokens: &[u32]) -> Rows {
     }
     let x = normed(&x, &p[layout.norm.clone()]);
     let score = |row: &Vec<f64>| table.chunks(width).map(|token| dot(row, token)).collect();
-    x.iter().map(score).collect()
+    (x.iter().map(score).collect(), all_weights)
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -78,8 +91,10 @@ fn turned(values: &[f64], position: usize) -> Vec<f64> {
     turned
 }
 
-fn attended(config: &Config, qkv: &Rows) -> Rows {
+/// What each token takes from the others, and the weights by which it does.
+fn attended(config: &Config, qkv: &Rows) -> (Rows, Rows) {
     let (width, size) = (config.width, config.head());
+    let mut all_weights = vec![];
     let mut out = vec![vec![0.0; width]; qkv.len()];
     for first in (0..width).step_by(size) {
         let part = |row: usize, which: usize| &qkv[row][which * width + first..][..size];
@@ -89,13 +104,15 @@ fn attended(config: &Config, qkv: &Rows) -> Rows {
             let power = |j| (dot(&q, &turned(part(j, 1), j)) / (size as f64).sqrt()).exp();
             let powers: Vec<f64> = (0..=i).map(power).collect();
             let sum: f64 = powers.iter().sum();
-            for (j, power) in powers.iter().enumerate() {
+            let weights: Vec<f64> = powers.iter().map(|power| power / sum).collect();
+            for (j, weight) in weights.iter().enumerate() {
                 for (out, v) in out[first..].iter_mut().zip(part(j, 2)) {
-                    *out += power / sum * v;
+                    *out += weight * v;
                 }
             }
             // ANCHOR_END: attention
+            all_weights.push(weights);
         }
     }
-    out
+    (out, all_weights)
 }

@@ -68,6 +68,20 @@ fn scores_are_those_of_the_plain_loops() {
 }
 
 #[test]
+fn weights_of_attention_sum_to_one_up_to_the_token_itself() {
+    for config in SIZES {
+        let length = config.context;
+        let (tokens, _) = batch_of(&config, length, 1);
+        let weights = reference::weights(&config, &wide(&model(config).parameters), &tokens);
+        assert_eq!(weights.len(), config.layers * config.heads * length);
+        for (at, row) in weights.iter().enumerate() {
+            assert_eq!(row.len(), at % length + 1);
+            assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
 fn a_later_token_changes_no_earlier_score() {
     let model = model(SIZES[0]);
     let (mut tokens, _) = batch_of(&SIZES[0], 9, 1);
