@@ -129,7 +129,11 @@ impl Book {
 impl From {
     fn binder(self) -> Result<Binder> {
         let records = match self.records {
-            Some(folder) => folder,
+            Some(folder) if folder.is_dir() => folder,
+            Some(folder) => bail!(
+                "{} is no folder of records; name another with --records, or leave it out",
+                folder.display()
+            ),
             None => course::records()?,
         };
         let root = course::root()?;

@@ -1,7 +1,7 @@
 //! `generate`: a language model continues a text.
 
 use crate::train::RUNS;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use lab::out::{harmless, put, unread, warn};
 use language_model::{
@@ -15,6 +15,9 @@ use std::{
     path::{Path, PathBuf},
     time::Instant,
 };
+
+/// The most bytes of a prompt from standard input.
+const LONGEST: u64 = 64 << 20;
 
 /// The options of `generate`.
 #[derive(Args)]
@@ -166,7 +169,10 @@ impl Generate {
             (None, None) => Ok(Vec::new()),
             (None, Some(path)) if path.as_os_str() == "-" => {
                 let mut bytes = Vec::new();
-                stdin().read_to_end(&mut bytes).context("standard input can't be read")?;
+                let read = stdin().take(LONGEST + 1).read_to_end(&mut bytes);
+                if read.context("standard input can't be read")? as u64 > LONGEST {
+                    bail!("standard input has more than 64 MiB of prompt; give less of it");
+                }
                 Ok(bytes)
             }
             (None, Some(path)) => lab::files::read_regular(path)

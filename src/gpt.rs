@@ -3,7 +3,7 @@
 use crate::train::{Train, device_here};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use lab::{Device, files::typed, names::text_of, out::say};
+use lab::{Device, Unit, files::typed, names::text_of, out::say};
 use language_model::{
     corpus::Corpus,
     product::Numbers,
@@ -131,9 +131,9 @@ pub fn train(job: &Job, stop: &mut dyn FnMut() -> bool) -> Result<()> {
     say(&format!("prompt it: cargo run -- generate --model {folder} --prompt \"fn\""));
     if let Some(last) = points.last() {
         say(&format!(
-            "{:.2} million tokens in {:.1} minutes: {:.2} bits for each byte of text that it has not learned from",
-            (step * tokens as u64) as f64 / 1e6,
-            last.seconds / 60.0,
+            "{} tokens in {}: {:.2} bits for each byte of text that it has not learned from",
+            Unit::Count.format(step as f64 * tokens as f64),
+            Unit::Seconds.format(last.seconds),
             last.bits_per_byte
         ));
     }

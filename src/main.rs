@@ -23,13 +23,18 @@ mod stop;
 mod trace;
 mod train;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::{
     Arg, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, builder::Resettable,
 };
 use lab::{limits, names::text_of, out};
 use multi_gpu::replicas::member::alone;
-use std::{env, ops::RangeInclusive, path::PathBuf, process::ExitCode};
+use std::{
+    env,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 /// Throughput: training neural networks on GPUs, in Rust.
 ///
@@ -128,10 +133,27 @@ fn whole<N: TryFrom<u64>>(of: RangeInclusive<u64>) -> impl Fn(&str) -> Result<N,
     move |text: &str| {
         let number = text.parse::<u64>().ok().filter(|number| of.contains(number));
         number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| match *of.end() {
-            u64::MAX => format!("give a whole number from {}", of.start()),
+            u64::MAX if text.parse::<f64>().is_err() => {
+                format!("give a whole number from {}", of.start())
+            }
             most => format!("give a whole number from {} to {most}", of.start()),
         })
     }
+}
+
+/// Writes a file that a reader named: a new one is whole at every moment, also where a link leads; a terminal or a pipe takes the
+/// bytes as they come.
+///
+/// # Errors
+/// If it can't be written; what was there stays.
+fn write(to: &Path, text: &str) -> Result<()> {
+    if to.exists() && !to.is_file() {
+        return Ok(std::fs::write(to, text)?);
+    }
+    let to = to.canonicalize().unwrap_or_else(|_| to.to_owned());
+    lab::run::write_whole(&to, text.as_bytes()).map_err(|_| {
+        anyhow!("{} can't be written; make room on its disk, or choose another place", to.display())
+    })
 }
 
 /// A command whose options, and those of its subcommands, take nothing from empty variables, and numbers below 0 as numbers, to
@@ -225,6 +247,7 @@ mod tests {
             ("--epochs", "many", "'--epochs <N>': give a whole number from 1"),
             ("--seed", "-1", "'--seed <N>': give a whole number from 0"),
             ("--limit", "0", "a whole number from 1"),
+            ("--limit", "99999999999999999999", "a whole number from 1 to 18446744073709551615"),
             ("--recompute", "0", "a whole number from 1"),
         ] {
             let said = said(&["throughput", "train", option, text]).unwrap();

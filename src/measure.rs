@@ -14,7 +14,6 @@ use lab::{
 };
 use std::{
     collections::BTreeSet,
-    fs,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -152,7 +151,7 @@ fn send(folder: &Path) -> Result<()> {
     }
     let made = contribution::pack(&Records::load(folder)?)?;
     let (text, file) = (made.text()?, PathBuf::from(format!("throughput-{}.json", made.name)));
-    fs::write(&file, &text).with_context(|| format!("can't write {}", file.display()))?;
+    crate::write(&file, &text)?;
     say(&format!(
         "{} ({}) contains the machine ({}) and {} values with date, commit and compiler, and no paths. It is plain \
          text: read it, then attach it to an issue.",

@@ -1,6 +1,6 @@
 //! `plan`: what a model needs before it runs, on one card or split over many; and which card to buy or rent.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use backprop::{
     count::{Counts, Model},
     fits::{self, Bytes, Moves},
@@ -56,19 +56,19 @@ pub struct Plan {
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = crate::whole::<u64>(1..=1_000_000_000))]
     batch: u64,
     /// The card: its memory, such as 24GiB, or its name, such as h100, h200, a100, rtx4090 or t4
-    #[arg(long, value_name = "MEMORY|NAME")]
+    #[arg(long, value_name = "MEMORY|NAME", conflicts_with = "buy")]
     card: Option<String>,
     /// How many cards: looks for the best split over them
     #[arg(long, value_name = "N", value_parser = crate::whole::<u64>(1..=search::MOST_CARDS as u64))]
     cards: Option<u64>,
     /// How the cards reach each other: nvlink, nvlink3, ib, pcie, pcie3 or ethernet; that of the card otherwise
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "buy")]
     links: Option<String>,
     /// The numbers' bits: f32 for images and mixed for transformers, if not given
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with = "buy")]
     precision: Option<Bits>,
     /// How the parameters move: sgd, momentum or adam; the optimizer's state also takes memory
-    #[arg(long, default_value_t = Moves::Adam)]
+    #[arg(long, default_value_t = Moves::Adam, conflicts_with = "buy")]
     optimizer: Moves,
     /// Which card of chapter 8's table to buy or rent for a run: hours, energy and money, the cheapest first
     #[arg(long)]
@@ -121,6 +121,11 @@ impl Plan {
         let transformer = self.transformer()?;
         if transformer.is_some() || self.cards.is_some() || self.links.is_some() {
             return self.split(transformer);
+        }
+        if self.precision == Some(Bits::Mixed) {
+            bail!(
+                "--precision mixed is for a transformer or for --cards; leave it out, or add --cards 1"
+            );
         }
         let counts = model(&self.model)?.count()?;
         let card = self.card()?.map(|card| card.memory as u64);
@@ -395,6 +400,11 @@ mod tests {
         for (words, says) in [
             ("--buy --reader king", "small, laptop, workstation"),
             ("--buy --model mlp --batch 32 --only abacus", "abacus"),
+            ("--buy --card h100", "--card"),
+            ("--buy --links pcie", "--links"),
+            ("--buy --precision f32", "--precision"),
+            ("--buy --optimizer sgd", "--optimizer"),
+            ("--model mlp --precision mixed", "leave it out, or add --cards"),
             ("--model gpt-175b --batch 64 --card h100 --cards 8", "--cards"),
             ("--model vgg16 --batch 256 --card rtx4090 --cards 8 --links rope", "rope"),
             ("--model gpt-7b --batch 1 --card abacus", "abacus"),

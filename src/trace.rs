@@ -24,7 +24,7 @@ use std::{fs, path::PathBuf};
 use training::{EngineKind, Settings};
 
 /// The options of `trace`.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(after_help = "\
 Examples:
   cargo run -- trace                                   where a step of 784-128-10 takes its time
@@ -68,7 +68,7 @@ impl Trace {
     /// Traces, prints the table and writes the file, which is known to work before: a trace that fails or is stopped leaves
     /// what was there.
     pub fn run(&self) -> Result<()> {
-        let was_there = self.out.exists();
+        let was_there = self.out.symlink_metadata().is_ok();
         let file = fs::File::options().append(true).create(true).open(&self.out);
         file.with_context(|| self.failed())?;
         if !was_there {
@@ -88,7 +88,7 @@ impl Trace {
                 None => self.on_cores()?,
                 Some(id) => self.on_device(&*gpu::open(&id)?)?,
             };
-        fs::write(&self.out, chrome(&bars)).with_context(|| self.failed())?;
+        crate::write(&self.out, &chrome(&bars)).with_context(|| self.failed())?;
         put(&table_text(&report::table(&profile, peak, bandwidth, 16)));
         say(&format!(
             "Above 100% of the roof, which is memory's, the data were in a cache.\n{note}{file} has {} bars; open it in \
@@ -209,6 +209,14 @@ mod tests {
             assert!(value["traceEvents"].as_array().unwrap().len() > 8, "{engine}");
         }
         let trace = of("fast");
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link.json");
+            std::os::unix::fs::symlink(&file, &link).unwrap();
+            fs::remove_file(&file).unwrap();
+            Trace { out: link.clone(), ..trace.clone() }.run().unwrap();
+            assert!(link.is_symlink() && file.is_file());
+        }
         let lost = Trace { out: folder.path().join("none/t.json"), ..trace };
         let error = format!("{:#}", lost.run().unwrap_err());
         assert!(error.contains("name another file with --out"), "{error}");

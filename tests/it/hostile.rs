@@ -123,6 +123,8 @@ fn a_place_that_is_no_folder_is_said_with_the_way_out() {
         let words = ["book", "build", "--out", place];
         let error = failed(&throughput(&words, folder.path()));
         assert!(error.contains(place) && error.contains("choose a new or empty folder"), "{error}");
+        let error = failed(&throughput(&["book", "build", "--records", place], folder.path()));
+        assert!(error.contains(place) && error.contains("name another with --records"), "{error}");
     }
     assert_eq!(fs::read_to_string(folder.path().join("file")).unwrap(), "dear");
 }
