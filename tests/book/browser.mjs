@@ -288,10 +288,13 @@ async function remembers(tab, where) {
   if (again.shown !== value || again.value !== value) fail(where, `forgets ${value} when it is loaded again`);
 }
 
-// Hints fold, with mouse and keyboard.
-async function folds(tab, where) {
+// Hints are folded, and on a page of each chapter open and close by mouse and keyboard.
+const folding = opened.filter((page) => source(page).includes('<details'));
+async function folds(tab, where, page) {
   const first = tab.locator('details').first();
   if (await first.evaluate((e) => e.open)) fail(where, 'a hint is open before it is asked for');
+  const chapter = page.split('/')[0];
+  if (page !== folding.find((other) => other.split('/')[0] === chapter)) return;
   await first.locator('summary').click();
   if (!(await first.evaluate((e) => e.open))) fail(where, 'a hint does not open');
   await first.locator('summary').press('Enter');
@@ -348,17 +351,17 @@ function look(page, colorScheme, viewport, other) {
       await host?.judge(page, other.width, await cost(), anew(other));
       await see(other, `${where} to ${other.width}`, first);
       if (remembering.includes(page)) await remembers(tab, where);
-      if (source(page).includes('<details')) await folds(tab, where);
+      if (folding.includes(page)) await folds(tab, where, page);
       await spaced(tab, where);
     }
     idle.push(one);
   });
 }
 for (const [at, page] of sites.entries()) {
-  const [first, apart] = [page === 'index.html', hasElements(page)];
+  const first = page === 'index.html';
   const desktop = { ...DESKTOP, width: WIDE[at % WIDE.length] };
-  if (first || apart || at % 2) look(page, 'light', desktop, !first && apart ? null : PHONE);
-  if (first || apart || !(at % 2)) look(page, 'dark', PHONE, !first && apart ? null : desktop);
+  if (first || at % 2) look(page, 'light', desktop, PHONE);
+  if (first || !(at % 2)) look(page, 'dark', PHONE, desktop);
 }
 part('records', async () => records({ folder, fail }));
 part('formulas', async () => formulas({ folder, pages: opened, fail }));

@@ -189,15 +189,15 @@ fn a_signal_ends_every_command_and_what_it_has_started() {
     for (number, (words, mark, code)) in COMMANDS.into_iter().enumerate() {
         let endless = words.starts_with("check");
         cargo(folder.path(), if endless { "echo building >&2; exec sleep 600" } else { "exit 1" });
-        let runs = SIGNALS.map(|signal| {
+        let mut runs = SIGNALS.map(|signal| {
             let run = format!("run-{number}-{signal}");
             let small = "--size 10k --context 32 --batch 4";
             let words = words.replace("RUN", &run).replace("GPT", small);
             (signal, Running::start(&words, folder.path(), libc::SIG_DFL))
         });
+        runs.iter_mut().for_each(|(_, run)| run.hear(mark));
+        thread::sleep(Duration::from_millis(300));
         for (signal, mut run) in runs {
-            run.hear(mark);
-            thread::sleep(Duration::from_millis(300));
             let over = run.child.try_wait().unwrap().is_some();
             assert!(!over, "{words} is over: {:?}", run.ended());
             run.signal(signal);
