@@ -24,6 +24,7 @@ mod measured {
 }
 mod models {
     mod conv;
+    mod convolve;
     mod cpu;
     mod dense;
     mod gates;

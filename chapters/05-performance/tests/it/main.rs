@@ -3,6 +3,9 @@
 mod compare {
     mod convolution;
 }
+// Chapter 4's, for tests alone.
+#[path = "../../../04-training/tests/it/models/convolve.rs"]
+mod convolve;
 mod gpu {
     mod cost;
     mod run;

@@ -1,4 +1,5 @@
-use crate::models::dense::both_equal;
+use super::{convolve::convolve, dense::both_equal};
+use backprop::check::wide;
 use dfdx::prelude::*;
 use training::models::conv::{
     Conv2d, Convolve, Filters, Maps, convolve_gather, max_pool_by_choice,
@@ -15,29 +16,11 @@ fn naive<const K: usize, const PAD: usize>(
     conv: &Conv2d<2, 3, K, PAD, f32, Cpu>,
     maps: &Maps2,
 ) -> Vec<f64> {
-    let &(batch, h, w, _) = maps.shape();
-    let (x, weight, bias) = (maps.as_vec(), conv.weight.as_vec(), conv.bias.as_vec());
-    let mut out = Vec::new();
-    for b in 0..batch {
-        for y in 0..h + 2 * PAD + 1 - K {
-            for column in 0..w + 2 * PAD + 1 - K {
-                for filter in 0..3 {
-                    let mut sum = f64::from(bias[filter]);
-                    for (ky, kx, c) in (0..K * K * 2).map(|i| (i / 2 / K, i / 2 % K, i % 2)) {
-                        let (in_y, in_x) = (y + ky, column + kx);
-                        if in_y < PAD || in_x < PAD || in_y >= h + PAD || in_x >= w + PAD {
-                            continue;
-                        }
-                        let at = ((b * h + in_y - PAD) * w + in_x - PAD) * 2 + c;
-                        let weight = weight[((ky * K + kx) * 2 + c) * 3 + filter];
-                        sum += f64::from(x[at]) * f64::from(weight);
-                    }
-                    out.push(sum);
-                }
-            }
-        }
-    }
-    out
+    let &(_, h, w, _) = maps.shape();
+    let [x, filters, bias] =
+        [maps.as_vec(), conv.weight.as_vec(), conv.bias.as_vec()].map(|values| wide(&values));
+    let of = |image| convolve(image, [&filters, &bias], [h, w, 2], [K, PAD]);
+    x.chunks_exact(h * w * 2).flat_map(of).collect()
 }
 
 fn equals_naive<const K: usize, const PAD: usize>(batch: usize, h: usize, w: usize) {

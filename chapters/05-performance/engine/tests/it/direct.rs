@@ -1,6 +1,6 @@
 //! The convolution of one image, on every level of vectors, against its definition in f64.
 
-use crate::{definition::convolve, steps::error};
+use crate::{convolve::convolve, steps::error};
 use backprop::check::wide;
 use engine::ops::direct::Direct;
 use lab::random::numbers;

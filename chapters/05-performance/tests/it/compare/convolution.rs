@@ -1,33 +1,9 @@
+use crate::convolve::convolve;
 use backprop::check::{error, wide};
 use dfdx::prelude::*;
 use lab::random::numbers;
 use lab::testing::refused;
 use performance::compare::convolution::{Layer, all_patches, direct, few_at_a_time};
-
-/// A convolution by its definition.
-fn naive(images: &[f32], filters: &[f32], layer: Layer) -> Vec<f64> {
-    let Layer { side, inputs, outputs, k, pad, .. } = layer;
-    let mut result = Vec::new();
-    for image in images.chunks_exact(layer.image()) {
-        for (y, x) in (0..layer.out()).flat_map(|y| (0..layer.out()).map(move |x| (y, x))) {
-            for o in 0..outputs {
-                let mut sum = 0.0;
-                for (dy, dx) in (0..k).flat_map(|dy| (0..k).map(move |dx| (dy, dx))) {
-                    let (py, px) = ((y + dy).wrapping_sub(pad), (x + dx).wrapping_sub(pad));
-                    if py < side && px < side {
-                        for c in 0..inputs {
-                            let value = image[(py * side + px) * inputs + c];
-                            let weight = filters[((dy * k + dx) * inputs + c) * outputs + o];
-                            sum += f64::from(value) * f64::from(weight);
-                        }
-                    }
-                }
-                result.push(sum);
-            }
-        }
-    }
-    result
-}
 
 #[test]
 fn all_ways_are_the_definition() {
@@ -40,7 +16,10 @@ fn all_ways_are_the_definition() {
     ] {
         let images = numbers(3 * layer.image(), 1);
         let filters = numbers(layer.patch() * layer.outputs, 2);
-        let wanted = naive(&images, &filters, layer);
+        let Layer { side, inputs, outputs, k, pad, .. } = layer;
+        let (weights, bias) = (wide(&filters), vec![0.0; outputs]);
+        let of = |image| convolve(image, [&weights, &bias], [side, side, inputs], [k, pad]);
+        let wanted: Vec<f64> = wide(&images).chunks_exact(layer.image()).flat_map(of).collect();
         let few = few_at_a_time(&images, &filters, layer, &dev);
         for way in [all_patches(&images, &filters, layer), few, direct(&images, &filters, layer)] {
             assert!(error(&wide(&way.unwrap()), &wanted) < 1e-6, "{layer:?}");
