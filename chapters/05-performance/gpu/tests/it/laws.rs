@@ -8,9 +8,9 @@ use engine::{
     model::{self, Model},
     needs::Needs,
     plan::Plan,
-    program::{Call, Numbers, Program},
-    record::Pass,
-    rule::Rule,
+    program::{Call, Numbers, Program, What},
+    record::{Pass, Recorder},
+    rule::{ALONE, Rule},
     state,
     step::{Step, program},
     tensor::{Place, Tensor},
@@ -375,6 +375,20 @@ fn what_a_gpu_can_not_do_is_said_by_name() {
     device.gradient(2, Numbers::Bf16);
     lab::testing::refused(device.device.check(), ["16-bit numbers are for the CPU"]);
     // And nothing is done from then on.
+    assert!(device.predict(2).is_empty());
+}
+
+/// What ranks do together is chapter 7's matter.
+#[test]
+fn without_other_ranks_it_says_so_and_does_nothing_any_more() {
+    let Some(gpu) = opencl() else { return };
+    let mut device = on(&*gpu, model::linear(3));
+    let mut cx = Recorder::new(ALONE, FORM);
+    cx.collective(What::Sum, 0, None, Some(device.model.params.all(Place::Gradient)));
+    let loaded = device.device.load(cx.finish());
+    device.device.run(&loaded);
+    lab::testing::refused(device.device.check(), ["this device has no other ranks to speak to"]);
+    device.fill(2, &[0.0; 2 * 784], &[0; 2]);
     assert!(device.predict(2).is_empty());
 }
 

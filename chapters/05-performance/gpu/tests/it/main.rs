@@ -3,7 +3,6 @@
 mod compiled;
 mod laws;
 mod products;
-mod ranks;
 
 // The engine's, for tests alone.
 #[allow(dead_code, reason = "its laws use all of them")]

@@ -11,12 +11,7 @@ use engine::{
     tensor::{Matrix, Place, Tensor},
 };
 use engine_gpu::{Gpu, kernels::Cut};
-
-fn numbers(count: usize, seed: usize) -> Vec<f32> {
-    (0..count)
-        .map(|i| ((i + seed).wrapping_mul(2_654_435_761) >> 7 & 255) as f32 / 128.0 - 1.0)
-        .collect()
-}
+use lab::random::numbers;
 
 /// relu(A·B + bias) on a device, of operands that begin somewhere in a buffer; `turned` are stored with rows as columns. With a
 /// mask, if there are images before these, or none, in the program.
