@@ -19,7 +19,7 @@ use training::model::{self, Images, Network, Targets};
 use training::step::{Learner, Stepper};
 use training::{
     Config, EngineKind, Model, Settings, Silent, Start, Watcher, engine::Resident,
-    learning::metrics, optimizer::Rule, train_on,
+    learning::metrics, optimizer::Rule, schedule::Schedule, train_on,
 };
 
 /// Keeps the loss of every step, and stops after so many.
@@ -169,22 +169,19 @@ fn dropout_helps_neither_engine_more() {
 fn a_resumed_run_goes_the_same_way() {
     let data = data::drawn(400, 100, 6);
     let folder = tempfile::tempdir().unwrap();
-    for (model, optimizer, schedule) in [
-        (Model::Mlp, Rule::Adam, training::schedule::Schedule::Cosine),
-        (Model::Mlp, Rule::RmsProp, training::schedule::Schedule::Constant),
-        (Model::Linear, Rule::Sgd, training::schedule::Schedule::Constant),
-        (Model::Cnn, Rule::AdamW, training::schedule::Schedule::Constant),
-    ] {
+    let schedules = [Schedule::Constant, Schedule::Cosine].into_iter().cycle();
+    let ways = Rule::ALL.into_iter().cycle().zip(schedules);
+    for (model, (optimizer, schedule)) in Model::ALL.into_iter().zip(ways) {
         let (lr, usual) = (optimizer.usual_rate(), Settings::default());
         let settings = Settings { model, optimizer, schedule, lr, epochs: 2, batch: 32, ..usual };
         let (_, whole) = trained(EngineKind::Fast, &settings, &data);
-        let run = Some(folder.path().join(optimizer.name()));
+        let run = Some(folder.path().join(model.name()));
         let begun = Config { run, ..config(EngineKind::Fast, &settings) };
         let stopped = train_on(&begun, &data, &mut Losses(Vec::new(), 17)).unwrap();
         assert!(stopped.stopped.is_some());
         let rest = Config { start: Start::Resume, ..begun.clone() };
         let resumed = train_on(&rest, &data, &mut Silent).unwrap();
-        assert!(resumed.weights == whole, "{optimizer}: a resumed run went another way");
+        assert!(resumed.weights == whole, "{model}, {optimizer}: a resumed run went another way");
         // The other engine rounds differently, so it is refused by name.
         let other = Settings { engine: EngineKind::Dfdx, ..settings };
         let error = train_on(&Config { settings: other, ..rest }, &data, &mut Silent).unwrap_err();

@@ -1,4 +1,5 @@
-//! Loss and gradients of every operation against the definition in f64 and its central differences.
+//! Loss and gradients against the definition in f64 and its central differences. Convolutions with a bias have those of dfdx (this
+//! chapter's `learner`), linear layers those of chapter 9's plain loops.
 
 use crate::definition::{Definition, Values};
 use engine::{
@@ -6,8 +7,8 @@ use engine::{
     model::Model,
     ops::{
         Op, attention::Attention, batch_norm::BatchNorm, conv::Conv, dense::Dense, gru::Gru,
-        linear::Linear, mean::Mean, norm::Norm, patches::Patches, pool::ReluPool,
-        position::Position, relu::Relu, residual::Residual,
+        mean::Mean, norm::Norm, patches::Patches, pool::ReluPool, position::Position, relu::Relu,
+        residual::Residual,
     },
     params::Params,
     philox::Dropout,
@@ -109,43 +110,6 @@ fn dense_relu_dropout_and_shared_weights() {
         let y = d.relu_dense("two", &kept);
         let y = d.relu_dense("two", &y);
         d.dense("three", &y)
-    });
-}
-
-#[test]
-fn linear_layers_and_tied_ones() {
-    let net = model(24, |p| {
-        let turned = p.uniform("turned", [24, 24], 0.2);
-        vec![
-            Box::new(Linear::tied("first", turned)),
-            Box::new(Linear::new(p, "own", [24, 24])),
-            Box::new(Linear::tied("last", turned)),
-            Box::new(Linear::new(p, "scores", [24, 10])),
-        ]
-    });
-    check(net, |d, x| {
-        let x = d.turned("turned", x);
-        d.linear("scores", &d.turned("turned", &d.linear("own", &x)))
-    });
-}
-
-#[test]
-fn convolutions_and_pools() {
-    let net = model(64, |p| {
-        vec![
-            Box::new(Conv::new(p, "one", [8, 8, 1], 8, [5, 2])),
-            Box::new(ReluPool::new("pool", [8, 8, 8])),
-            Box::new(Conv::new(p, "two", [4, 4, 8], 24, [3, 0])),
-            Box::new(ReluPool::new("pool", [2, 2, 24])),
-            Box::new(Dense::new(p, "three", 24, 10)),
-        ]
-    });
-    check(net, |d, x| {
-        let x = d.conv("one", x, [8, 8, 1], [5, 2]);
-        let x = d.pool(&x, 8, 8);
-        let x = d.conv("two", &x, [4, 4, 8], [3, 0]);
-        let x = d.pool(&x, 2, 24);
-        d.dense("three", &x)
     });
 }
 
