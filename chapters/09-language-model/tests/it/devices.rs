@@ -1,10 +1,11 @@
 //! A training that is split over ranks against one device.
 
+use crate::talker::far as model;
 use backprop::check::error_f32;
 use lab::random::SplitMix64;
 use lab::testing::refused;
 use language_model::{
-    Config, Model,
+    Config,
     count::Bytes,
     devices::{
         How,
@@ -29,16 +30,6 @@ const ODD: Config =
 const EVEN: Config =
     Config { vocabulary: 64, context: 16, width: 64, heads: 4, layers: 4, hidden: 32 };
 const STEPS: u64 = 4;
-
-/// A model whose parameters are far from their quiet beginnings.
-fn model(config: Config) -> Model {
-    let mut model = Model::new(config, 5).unwrap();
-    let mut random = SplitMix64::new(9);
-    for p in &mut model.parameters {
-        *p += 0.2 * random.normal() as f32;
-    }
-    model
-}
 
 fn settings(config: &Config, batch: usize) -> Settings {
     let length = config.context;
@@ -109,17 +100,6 @@ fn every_setting_of_the_engine_is_equal_to_one_device() {
             }
             _ => equal(&way.name(), &cut.unwrap(), &one),
         }
-    }
-}
-
-#[test]
-fn the_ranks_parts_are_the_model_and_each_number_counts_once() {
-    let (settings, stream, model) = (settings(&ODD, 5), stream(&ODD), model(ODD));
-    for (stages, tensor) in [(1, 1), (2, 1), (3, 1), (1, 2), (1, 3), (2, 2), (3, 3)] {
-        let grid = Grid { data: 2, stages, tensor };
-        let split = Strategy::Hybrid(grid, 1).settings(grid.ranks());
-        let ran = how::run(split, &model, settings, &stream, 0).unwrap();
-        assert!(ran.parameters.iter().all(|own| *own == model.parameters), "{grid:?}");
     }
 }
 

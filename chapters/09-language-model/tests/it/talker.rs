@@ -1,5 +1,6 @@
 //! A small model of large random weights that can be prompted: it talks nonsense, but never the same nonsense to two prompts.
 
+use lab::random::SplitMix64;
 use language_model::{
     Config, Model, Tokenizer,
     generate::{Decoder, Sampling, generate},
@@ -28,6 +29,16 @@ pub fn talker() -> (Model, Tokenizer) {
 pub fn decoder() -> (Decoder, Tokenizer, Model) {
     let (model, tokenizer) = talker();
     (Decoder::new(&model.config, &model.parameters).unwrap(), tokenizer, model)
+}
+
+/// A model whose parameters are far from their quiet beginnings.
+pub fn far(config: Config) -> Model {
+    let mut model = Model::new(config, 5).unwrap();
+    let mut random = SplitMix64::new(9);
+    for p in &mut model.parameters {
+        *p += 0.2 * random.normal() as f32;
+    }
+    model
 }
 
 /// What it answers.

@@ -1,5 +1,6 @@
 //! The list of operations against the model in plain loops and its finite differences.
 
+use crate::talker::far as model;
 use backprop::check::{differences_by, error};
 use engine::{
     program::{Entry, ledger},
@@ -16,16 +17,6 @@ use language_model::{
     train::{Settings, Trainer, batches},
     transformer::{Transformer, bytes, needs},
 };
-
-/// A small model whose parameters are far from their quiet beginnings.
-fn model(config: Config) -> Model {
-    let mut model = Model::new(config, 5).unwrap();
-    let mut random = SplitMix64::new(9);
-    for p in &mut model.parameters {
-        *p += 0.3 * random.normal() as f32;
-    }
-    model
-}
 
 /// Tokens and their targets.
 fn batch_of(config: &Config, rows: usize, seed: u64) -> (Vec<u32>, Vec<u32>) {
@@ -51,7 +42,7 @@ fn wide(values: &[f32]) -> Vec<f64> {
 const SIZES: [Config; 3] = [
     Config { vocabulary: 11, context: 9, width: 12, heads: 3, layers: 2, hidden: 5 },
     Config { vocabulary: 5, context: 3, width: 2, heads: 1, layers: 1, hidden: 1 },
-    Config { vocabulary: 17, context: 20, width: 16, heads: 2, layers: 3, hidden: 24 },
+    Config { vocabulary: 17, context: 20, width: 36, heads: 2, layers: 3, hidden: 40 },
 ];
 
 #[test]
@@ -92,61 +83,49 @@ fn a_later_token_changes_no_earlier_score() {
     assert_ne!(before[6 * 11..], after[6 * 11..]);
 }
 
+/// Of all values of a small tensor; of a large one, some. For a hundred steps, where they take little time.
 #[test]
-fn gradients_are_finite_differences_of_the_plain_loops() {
-    for config in SIZES {
-        let (model, sequences) = (model(config), 3);
-        let (tokens, targets) = batch_of(&config, sequences * config.context, 2);
-        let loss = |p: &[f64]| {
-            let pairs = tokens.chunks(config.context).zip(targets.chunks(config.context));
-            let each = pairs.map(|(tokens, targets)| reference::loss(&config, p, tokens, targets));
-            each.sum::<f64>() / sequences as f64
-        };
-        let p = wide(&model.parameters);
-        let mut fast = transformer(&model, sequences, 2);
-        let found = fast.gradient(&tokens, &targets).unwrap();
-        let gradient = fast.step.to_file(Place::Gradient);
-        assert!((found - loss(&p)).abs() < 1e-5, "{found}");
-        let mut random = SplitMix64::new(7);
-        for (name, range, _) in model.layout.tensors(&config) {
-            // All values of a small tensor; of a large one, some.
-            let some = random.order(range.len()).into_iter().take(40);
-            let at: Vec<usize> = some.map(|i| range.start + i).collect();
-            let values: Vec<f64> = at.iter().map(|&i| p[i]).collect();
-            let wanted = differences_by(1e-5, &values, |values| {
-                let mut moved = p.clone();
-                at.iter().zip(values).for_each(|(&i, value)| moved[i] = *value);
-                loss(&moved)
-            });
-            let found: Vec<f32> = at.iter().map(|&i| gradient[i]).collect();
-            let off = error(&wide(&found), &wanted);
-            assert!(off < 1e-4, "{name} of {config:?}: {off}");
-        }
-    }
-}
-
-#[test]
-fn gradients_stay_those_of_the_plain_loops_for_100_steps() {
-    for (config, batch, length) in [
-        (Config { vocabulary: 7, context: 5, width: 4, heads: 2, layers: 2, hidden: 3 }, 3, 4),
-        (Config { vocabulary: 5, context: 3, width: 6, heads: 1, layers: 1, hidden: 1 }, 1, 3),
+fn gradients_are_finite_differences_of_the_plain_loops_and_stay_so() {
+    for (config, batch, length, steps) in [
+        (SIZES[0], 3, 9, 1),
+        (SIZES[1], 3, 3, 1),
+        (SIZES[2], 3, 20, 1),
+        (Config { vocabulary: 7, context: 5, width: 4, heads: 2, layers: 2, hidden: 3 }, 3, 4, 100),
+        (Config { vocabulary: 5, context: 3, width: 6, heads: 1, layers: 1, hidden: 1 }, 1, 3, 100),
     ] {
         let stream: Vec<u32> = batch_of(&config, 90, 3).0;
         let usual = Settings { steps: 100, warmup: 5, lr: 0.02, ..Settings::default() };
         let settings = Settings { batch, length, ..usual };
         let mut trainer = Trainer::new(model(config), settings, &stream, 2).unwrap();
         let (mut tokens, mut targets) = (vec![0; batch * length], vec![0; batch * length]);
-        for step in 0..100 {
+        let mut random = SplitMix64::new(7);
+        for step in 0..steps {
             let p = wide(&trainer.model().parameters);
             batches::draw(&stream, (0, step), length, &mut tokens, &mut targets).unwrap();
-            let wanted = differences_by(1e-5, &p, |p| {
+            let loss = |p: &[f64]| {
                 let pairs = tokens.chunks(length).zip(targets.chunks(length));
                 let each = pairs.map(|(x, y)| reference::loss(&config, p, x, y));
                 each.sum::<f64>() / batch as f64
-            });
-            trainer.step(&stream).unwrap();
-            let off = error(&wide(&trainer.gradient()), &wanted);
-            assert!(off < 1e-5, "step {step} of {config:?}: {off}");
+            };
+            let found = trainer.step(&stream).unwrap().loss;
+            assert!((found - loss(&p)).abs() < 1e-5, "{found}");
+            let (gradient, mut all) = (trainer.gradient(), [vec![], vec![]]);
+            for (name, range, _) in Layout::new(&config).tensors(&config) {
+                let some = random.order(range.len()).into_iter().take(40);
+                let at: Vec<usize> = some.map(|i| range.start + i).collect();
+                let values: Vec<f64> = at.iter().map(|&i| p[i]).collect();
+                let wanted = differences_by(1e-5, &values, |values| {
+                    let mut moved = p.clone();
+                    at.iter().zip(values).for_each(|(&i, value)| moved[i] = *value);
+                    loss(&moved)
+                });
+                let found: Vec<f64> = at.iter().map(|&i| f64::from(gradient[i])).collect();
+                let off = error(&found, &wanted);
+                assert!(off < 1e-4, "{name} of {config:?}, step {step}: {off}");
+                all.iter_mut().zip([found, wanted]).for_each(|(all, own)| all.extend(own));
+            }
+            let off = error(&all[0], &all[1]);
+            assert!(off < 1e-5, "{config:?}, step {step}: {off}");
         }
     }
 }

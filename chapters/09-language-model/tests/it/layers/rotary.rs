@@ -21,15 +21,3 @@ fn a_product_depends_on_the_distance_alone() {
         assert!((near - dot(&at(&q, 7), &at(&k, 4))).abs() > 1e-4, "{head}");
     }
 }
-
-#[test]
-fn backward_turns_back_and_is_the_transpose() {
-    let rotary = Rotary::new(9, 6);
-    let (x, dy) = (numbers(18, 1), numbers(18, 2));
-    let (mut y, mut dx) = (x.clone(), dy.clone());
-    rotary.forward(&mut y, 8);
-    rotary.backward(&mut dx, 8);
-    assert!((dot(&y, &dy) - dot(&x, &dx)).abs() < 1e-5);
-    rotary.backward(&mut y, 8);
-    assert!(y.iter().zip(&x).all(|(y, x)| (y - x).abs() < 1e-6));
-}
