@@ -26,6 +26,7 @@ use multi_gpu::{
         show::twenty_steps,
     },
     split::{
+        equality::largest,
         group::{ALL, DATA},
         hybrid::{Grid, Settings as Split},
         ranks::Peers,
@@ -151,8 +152,7 @@ fn inner_train() {
         };
         let by_threads = threads::run(size, |comm| of(&Link::new(Arc::new(Mutex::new(comm)))));
         let (by_nccl, by_threads) = (of(&link).unwrap(), by_threads.unwrap().swap_remove(0));
-        let apart = by_nccl.iter().zip(&by_threads).map(|(a, b)| (a - b).abs());
-        let most = apart.fold(0.0, f32::max);
+        let most = largest(&by_nccl, &by_threads);
         assert!(most < 1e-5, "{model}: {most}");
     }
 }

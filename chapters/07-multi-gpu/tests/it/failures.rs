@@ -10,6 +10,7 @@ use multi_gpu::{
         launch,
         member::{HUB, Launcher, RANK, RANKS},
     },
+    split::equality::largest,
 };
 use std::{
     fs,
@@ -179,8 +180,7 @@ fn goes_on_with(size: usize, run: &Path) {
     let one = train_on(&config, &data::drawn(200, 50, 1), &mut Silent).unwrap();
     let many = Checkpoint::load(run).unwrap();
     assert_eq!(many.header.epoch, epochs);
-    let far = many.weights.iter().zip(&one.weights).map(|(a, b)| (a - b).abs());
-    let far = far.fold(0.0, f32::max);
+    let far = largest(&many.weights, &one.weights);
     assert!(far < 1e-4, "{far} from one device after {epochs} epochs");
 }
 
