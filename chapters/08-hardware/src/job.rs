@@ -66,8 +66,12 @@ impl Job {
     pub fn language(parameters: f64, layers: u64, batch: f64, tokens: f64) -> Result<Self> {
         // A block has 12 weights for each pair of its width: the width follows, and one number of it is kept a block.
         let width = (parameters / (12.0 * layers.max(1) as f64)).sqrt();
+        let (size, word) = match parameters {
+            few if few < 1e9 => (few / 1e6, "million"),
+            many => (many / 1e9, "billion"),
+        };
         let job = Self {
-            name: format!("a language model of {:.0} billion weights", parameters / 1e9),
+            name: format!("a language model of {size:.0} {word} weights"),
             parameters,
             operations: 6.0 * parameters,
             kept: layers as f64 * width,
