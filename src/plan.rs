@@ -120,7 +120,7 @@ impl Plan {
         }
         let transformer = self.transformer()?;
         if transformer.is_some() || self.cards.is_some() || self.links.is_some() {
-            return self.split(transformer);
+            return self.split(transformer.map(|(_, work)| work));
         }
         if self.precision == Some(Bits::Mixed) {
             bail!(
@@ -136,11 +136,14 @@ impl Plan {
         Ok(self.text(&counts, card))
     }
 
-    /// The model, if it is a transformer.
-    fn transformer(&self) -> Result<Option<Workload>> {
+    /// The model, if it is a transformer, and what it needs.
+    fn transformer(&self) -> Result<Option<(Transformer, Workload)>> {
+        let with_work = |found: Transformer, name: &str| {
+            Ok(Some((found, found.workload(name, self.optimizer)?)))
+        };
         let Some(text) = description(&self.model)? else {
             let found = Transformer::named(&self.model)?;
-            return Ok(found.map(|t| t.workload(&self.model, self.optimizer)).transpose()?);
+            return found.map_or(Ok(None), |found| with_work(found, &self.model));
         };
         let Ok(mut value) = serde_json::from_str::<Value>(&text) else {
             return Ok(None); // the error is reported where it is read as a list of layers
@@ -148,8 +151,7 @@ impl Plan {
         let Some(found) = value.get_mut("transformer").map(Value::take) else { return Ok(None) };
         let found: Transformer = serde_json::from_value(found)
             .with_context(|| format!("{} describes no transformer", self.model))?;
-        let name = value["name"].as_str().unwrap_or(&self.model);
-        Ok(Some(found.workload(name, self.optimizer)?))
+        with_work(found, value["name"].as_str().unwrap_or(&self.model))
     }
 
     /// Which card to buy or rent.
@@ -175,13 +177,13 @@ impl Plan {
     /// The run to be paid for.
     fn job(&self) -> Result<Job> {
         let examples = self.examples.unwrap_or(600_000);
-        let Some(work) = self.transformer()? else {
+        let Some((transformer, work)) = self.transformer()? else {
             return Ok(Job::of(&model(&self.model)?, self.batch, examples)?);
         };
         Ok(Job::language(
             work.parameters(),
-            work.blocks.len() as u64,
-            self.batch as f64,
+            transformer.layers.into(),
+            self.batch as f64 * f64::from(transformer.sequence), // a step's tokens
             examples as f64,
         )?)
     }
@@ -377,6 +379,12 @@ mod tests {
             ("--buy --model vgg16 --batch 64", &["H100"]),
             ("--buy --model vgg16 --batch 64 --only t4 --hours 0.001", &["hours, more than"]),
             ("--buy --reader laptop", &[]),
+            // 64 sequences of 2,048 tokens are 131,072 a step, and 10⁹ tokens 7,630 such steps.
+            (
+                "--buy --model gpt-7b --batch 64 --examples 1000000000 --cards 8 --only h100",
+                &["7 billion weights: 1,000,000,000 tokens in 7,630 steps", "8 × NVIDIA H100"],
+            ),
+            ("--buy --model gpt-125m --batch 8", &[" million weights"]),
             ("--model gpt-7b --batch 64 --card h100 --cards 8", &["best split", "runner-up"]),
             ("--model mlp --batch 32 --card 24GiB --cards 4", &["1 of 4 cards", "24.0 GiB"]),
             // A transformer alone is also planned for.
