@@ -37,14 +37,11 @@ struct Page {
 }
 
 impl Page {
-    /// With the addresses in its style, which the browser fetches.
+    /// With the addresses in its style, which the browser fetches, or finds on the page.
     fn styled(mut self) -> Self {
         for (at, mark) in self.style.match_indices("url(") {
             let link = self.style[at + mark.len()..].split(')').next().unwrap_or("");
-            let link = link.trim().trim_matches(['"', '\'']);
-            if !link.starts_with('#') {
-                self.links.push((link.to_owned(), true));
-            }
+            self.links.push((link.trim().trim_matches(['"', '\'']).to_owned(), true));
         }
         self
     }
@@ -253,7 +250,8 @@ impl Page {
                         self.links.push((link.to_owned(), true));
                     }
                 }
-                "style" => self.style.push_str(&(value + "\n")),
+                // A style, or what an SVG is filled or cut with.
+                _ if value.contains("url(") => self.style.push_str(&(value + "\n")),
                 _ => {}
             }
         }
@@ -277,7 +275,7 @@ mod tests {
         let index = "<!-- <a href=gone.html> --><h1 id='top-of'>x</h1><a href=\"a/b.html#two\">b</a>\
                      <a href='#top-of'>up</a><a href=a/>folder</a><a href=\"https://example.org/x?y=1\">out</a>\
                      <script>if (a<b) { x = '<a href=\"gone.html\">' }</script><img src=\"data:image/png;base64,AA\">\
-                     <style>p { background: url(a/p.png) }</style>";
+                     <style>p { background: url(a/p.png) }</style><svg><rect fill='url(#top-of)'/></svg>";
         let files = [
             ("index.html", index),
             (
@@ -312,6 +310,7 @@ mod tests {
             ("<i id=a></i><b id=a></b>", "two elements"),
             ("<style>a { background: url(https://example.org/x.png) }</style>", "from outside"),
             ("<p style=\"background: url(gone.png)\">", "leads nowhere"),
+            ("<svg><rect fill='url(#gone)'/></svg>", "does not have"),
         ] {
             let found = problems(&[("index.html", html)]);
             assert!(found.len() == 1 && found[0].contains(says), "{html}: {found:?}");

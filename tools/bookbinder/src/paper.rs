@@ -1,6 +1,6 @@
 //! Each chapter for paper: its pages, one after the other, in `01-matmul/print.html`, where the printer's icon of its pages leads.
 
-use crate::{disk, page::of_chapter, text};
+use crate::{disk, page::of_chapter, picture::with_own_ids, text};
 use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
 
@@ -34,8 +34,7 @@ pub fn put_chapters(book: &Path, pages: &[PathBuf]) -> Result<()> {
             frame.get_or_insert_with(|| (head.to_owned(), tail.to_owned()));
             let name = page.file_stem().unwrap_or_default().to_string_lossy();
             // Sections have headings in common.
-            let main = main.replace(" id=\"", &format!(" id=\"{name}-"));
-            parts.push(main.replace(" href=\"#", &format!(" href=\"#{name}-")));
+            parts.push(with_own_ids(main, &name));
             disk::write(&file, html)?;
         }
         let (head, tail) = frame.unwrap_or_default();

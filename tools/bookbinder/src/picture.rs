@@ -10,12 +10,14 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 /// If it is no SVG.
 pub fn in_page(svg: &str, alt: &str, prefix: &str) -> Result<String> {
     let start = svg.find("<svg").ok_or_else(|| anyhow!("the figure is not an SVG"))?;
-    let prefix = html::value_anchor(prefix);
-    let svg = svg[start + 4..]
-        .replace(" id=\"", &format!(" id=\"{prefix}-"))
-        .replace("url(#", &format!("url(#{prefix}-"))
-        .replace("href=\"#", &format!("href=\"#{prefix}-"));
+    let svg = with_own_ids(&svg[start + 4..], &html::value_anchor(prefix));
     Ok(format!("<svg role=\"img\" aria-label=\"{}\"{svg}", html::attribute(alt)))
+}
+
+/// HTML with this before its ids, and before those that it leads to.
+pub fn with_own_ids(html: &str, prefix: &str) -> String {
+    let before = [" id=\"", "url(#", "href=\"#"];
+    before.iter().fold(html.to_owned(), |html, at| html.replace(at, &format!("{at}{prefix}-")))
 }
 
 /// A drawn SVG on its own in a notebook, where the page's colours are not known.
