@@ -50,7 +50,8 @@
     const even = card.rent && card.price && card.power
       ? [card.rent[1], card.rent[0]].map((one) => breakEven(card.price, one, card.power, perKwh)) : null;
     const bought = card.price && kwh ? kwh.map((n) => cards * card.price + n * perKwh) : null;
-    return { card, hours, kwh, rent, cost: rent ?? bought, breakEven: even?.every((n) => n !== null) ? even : null };
+    const cost = middle(bought) < middle(rent) ? bought : rent;
+    return { card, hours, kwh, rent, cost, breakEven: even?.every((n) => n !== null) ? even : null };
   }
 
   const middle = (range) => (range ? Math.sqrt(range[0] * range[1]) : Infinity);

@@ -213,10 +213,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The least that the run costs: rent, or else price and electricity.
+    /// The least that the run costs, by the middle: rent, or price and electricity.
     pub fn cost(&self) -> Option<Range> {
         let bought = self.price.zip(self.electricity);
-        self.rent.or_else(|| bought.map(|(price, e)| Range::new(price + e.low, price + e.high)))
+        let bought = bought.map(|(price, e)| Range::new(price + e.low, price + e.high));
+        let costs = self.rent.into_iter().chain(bought);
+        costs.min_by(|a, b| a.middle().total_cmp(&b.middle()))
     }
 }
 

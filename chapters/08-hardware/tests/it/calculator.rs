@@ -100,6 +100,13 @@ fn the_cheapest_comes_first_and_money_is_hours_times_price() {
     assert!(laptop.cost().is_none() && laptop.electricity.is_some());
     let ours = line("rtx-3060").cost().unwrap();
     assert!(ours.low > 329.0, "{ours:?}");
+    // In a long run a card of which there is also an offer is bought: the run is as dear as that.
+    let long = Job { examples: 1e11, ..vgg() };
+    let (budget, only) = (Some(6000.0), vec!["rtx-4090".to_owned()]);
+    let report = buy(&market, &Options { budget, only, ..Options::of(long) }).unwrap();
+    let bought = report.best().unwrap();
+    assert_eq!(bought.cost().unwrap().low, 1599.0 + bought.electricity.unwrap().low);
+    assert!(bought.rent.unwrap().middle() > bought.cost().unwrap().middle());
 }
 
 #[test]
