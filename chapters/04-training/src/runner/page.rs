@@ -13,6 +13,8 @@ const CLEAR: f32 = 6.0;
 const DIM: f32 = 0.25;
 /// A piece of this fraction of the largest one may belong to the digit; smaller ones are specks.
 const SPECK: f32 = 1.0 / 30.0;
+/// Of more pieces than this none can be a digit, and each would be compared with all others.
+const PIECES: usize = 300;
 /// A digit is at most so many times as wide as it is high; `digit-canvas.js` says the same.
 const WIDE: f32 = 1.5;
 /// What is shorter than this part of the digit, and does not touch it, is a dot or a comma.
@@ -254,6 +256,9 @@ fn alone(page: &Grey, mut pieces: Vec<Piece>) -> Vec<Piece> {
     let shorter = page.width.min(page.height);
     let largest = pieces.iter().map(|piece| piece.pixels.len()).max().unwrap_or(0);
     pieces.retain(|piece| piece.pixels.len() as f32 >= SPECK * largest as f32);
+    if pieces.len() > PIECES {
+        return pieces;
+    }
     // What comes in from the border.
     let inner = |piece: &Piece| piece.is_inside(&(0..page.width), &(0..page.height));
     if pieces.iter().any(|piece| inner(piece) && 8 * piece.longer() > shorter) {
