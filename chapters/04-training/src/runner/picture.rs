@@ -14,8 +14,10 @@ use crate::{
     },
 };
 use flate2::read::MultiGzDecoder;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, metadata::Orientation};
-use lab::{data::idx, files::open_regular};
+use image::{
+    DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, metadata::Orientation,
+};
+use lab::{Unit, data::idx, files::open_regular};
 use std::{
     io::{Cursor, Read},
     path::Path,
@@ -25,6 +27,8 @@ pub use crate::runner::grey::Grey;
 
 /// The largest image that is read, in pixels.
 const LARGEST: u64 = 64_000_000;
+/// The memory to unpack one, in bytes: up to eight for each pixel, and some more.
+const ROOM: u64 = 10 * LARGEST;
 /// The largest file that is read, in bytes: MNIST's training images are a tenth of it.
 const LARGEST_FILE: u64 = 512 << 20;
 
@@ -112,6 +116,18 @@ fn of_idx(bytes: &[u8], index: Option<usize>, form: &Form) -> Result<Vec<f32>, S
 /// A PNG or JPEG on white paper; if parts of it are transparent, also on black paper.
 fn of_image(bytes: &[u8]) -> Result<Vec<Grey>, String> {
     let broken = |e| format!("the image is damaged ({e}); save it again");
+    let unread = |e| match e {
+        ImageError::Limits(_) => {
+            let most = Unit::Bytes.format(ROOM as f64);
+            format!(
+                "to unpack it takes more than the {most} that are given to it; shrink the image first"
+            )
+        }
+        ImageError::Unsupported(_) => {
+            "this is neither a PNG nor a JPEG image; convert it to one".to_owned()
+        }
+        e => broken(e.to_string()),
+    };
     let mut reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .map_err(|e| broken(e.to_string()))?;
@@ -122,14 +138,9 @@ fn of_image(bytes: &[u8]) -> Result<Vec<Grey>, String> {
         return Err("the image is damaged (its end is missing); save it again".into());
     }
     let mut limits = Limits::default();
-    limits.max_alloc = Some(10 * LARGEST); // up to eight bytes a pixel, and some more to unpack them
+    limits.max_alloc = Some(ROOM);
     reader.limits(limits);
-    let mut decoder = reader.into_decoder().map_err(|e| match e {
-        image::ImageError::Unsupported(_) => {
-            "this is neither a PNG nor a JPEG image; convert it to one".into()
-        }
-        e => broken(e.to_string()),
-    })?;
+    let mut decoder = reader.into_decoder().map_err(unread)?;
     let (width, height) = decoder.dimensions();
     if u64::from(width) * u64::from(height) > LARGEST {
         return Err(format!(
@@ -140,9 +151,9 @@ fn of_image(bytes: &[u8]) -> Result<Vec<Grey>, String> {
     // A telephone stores how it was held next to the pixels.
     let turned = match turned(bytes) {
         Some(turned) => turned,
-        None => decoder.orientation().map_err(|e| broken(e.to_string()))?,
+        None => decoder.orientation().map_err(unread)?,
     };
-    let mut picture = DynamicImage::from_decoder(decoder).map_err(|e| broken(e.to_string()))?;
+    let mut picture = DynamicImage::from_decoder(decoder).map_err(unread)?;
     picture.apply_orientation(turned);
     let picture = picture.into_luma_alpha8();
     let on = |paper: f32| Grey {

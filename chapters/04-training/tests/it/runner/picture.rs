@@ -265,6 +265,12 @@ fn a_page_without_ink_gets_a_sentence() {
     no_ink(&RgbaImage::from_pixel(28, 28, Rgba(BLACK)));
     no_ink(&RgbaImage::from_fn(200, 300, |x, y| Rgba([200 + (x * y % 9) as u8; 4])));
     no_ink(&RgbaImage::from_fn(300, 300, |x, _| Rgba([(60 + x / 3) as u8; 4])));
+    // A screen of dots is not joined to one shape, nor does that take long.
+    let began = std::time::Instant::now();
+    let dots = |x: u32, y: u32| Rgba(if x % 3 == 1 && y % 3 == 1 { BLACK } else { WHITE });
+    let said = said(&files.png(&RgbaImage::from_fn(799, 799, dots)), None);
+    assert!(said.contains("there are 70756 pieces of ink"), "{said}");
+    assert!(began.elapsed().as_secs() < 4, "{:?}", began.elapsed());
     let mut dusty = RgbaImage::from_pixel(300, 200, Rgba(WHITE));
     dusty.put_pixel(100, 100, Rgba(BLACK));
     no_ink(&dusty);
