@@ -367,17 +367,26 @@ pub fn sittings(records: &Records) -> Vec<(usize, i64)> {
     sittings.map(|sitting| (sitting.len(), sitting[sitting.len() - 1] - sitting[0])).collect()
 }
 
+/// Whether the driver's name of a GPU, such as `NVIDIA A100-SXM4-80GB`, has all words of a card's short one, and none that
+/// makes it another card.
+fn is_named(id: &str, gpu: &str) -> bool {
+    let gpu = gpu.to_lowercase();
+    let words = gpu.split([' ', '-']).map(|word| word.strip_suffix("gb").unwrap_or(word));
+    let words: Vec<&str> = words.collect();
+    let asked: Vec<&str> = id.split('-').collect();
+    let others = ["ti", "super", "laptop", "d", "pcie", "nvl"];
+    asked.iter().all(|word| words.contains(word))
+        && others.iter().all(|word| asked.contains(word) || !words.contains(word))
+}
+
 /// What the hours of a machine with a GPU would cost at the cheapest and at the dearest price of its card.
 ///
 /// # Errors
 /// If a record is missing.
 pub fn table_rented(records: &Records) -> Result<TableData> {
     let market = Market::load()?;
-    let named = |card: &&Card| {
-        let gpu = records.machine.gpus.first().map(|gpu| gpu.to_lowercase());
-        gpu.is_some_and(|gpu| card.id.split('-').all(|word| gpu.contains(word)))
-    };
-    let card = market.cards.iter().find(named);
+    let gpu = records.machine.gpus.first();
+    let card = gpu.and_then(|gpu| market.cards.iter().find(|card| is_named(&card.id, gpu)));
     let prices = card.map(|card| market.prices(&card.id)).unwrap_or_default();
     let (Some(card), Some((low, high))) = (card, prices.first().zip(prices.last())) else {
         let why = "it has no card with a price in the table of offers".to_owned();

@@ -69,4 +69,18 @@ fn a_sitting_ends_where_nothing_began_for_long() {
     let table = table_rented(&records).unwrap();
     let prices = Market::load().unwrap().prices("h100");
     assert_eq!(table.rows[0][3], format!("{:.2}", prices[0] / 4.0), "a quarter of an hour");
+    for (gpu, card) in [
+        ("NVIDIA L40S", Some("L40S")),
+        ("NVIDIA L4", Some("L4")),
+        ("NVIDIA A100-SXM4-80GB", Some("A100 SXM 80 GB")),
+        ("NVIDIA A100-SXM4-40GB", Some("A100 SXM 40 GB")),
+        ("NVIDIA GeForce RTX 4090", Some("RTX 4090")),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", None),
+    ] {
+        records.machine.gpus = vec![gpu.to_owned()];
+        let said = table_rented(&records).ok().map(|table| table.caption);
+        let wanted = card.map(|card| format!("{card} was measured"));
+        assert_eq!(said.is_some(), wanted.is_some(), "{gpu}");
+        assert!(said.unwrap_or_default().contains(&wanted.unwrap_or_default()), "{gpu}");
+    }
 }
