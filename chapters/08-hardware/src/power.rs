@@ -1,8 +1,9 @@
 //! Joules that the machine has counted itself: a CPU's own counter on Linux, and an NVIDIA GPU's driver.
 
 use crate::{Error, Result};
+use lab::files::inside;
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -77,8 +78,8 @@ impl Rapl {
         Self::at(Path::new(POWERCAP))
     }
 
-    /// The counters in a folder such as [`POWERCAP`]: those of whole packages (`intel-rapl:0`), of which cores and
-    /// graphics (`intel-rapl:0:0`) are parts.
+    /// The counters in a folder such as [`POWERCAP`]: those of whole packages (`intel-rapl:0`, by its file `name`
+    /// `package-0`). Cores and graphics (`intel-rapl:0:0`) are parts of one, and a laptop's `psys` has all of them in it.
     ///
     /// # Errors
     /// [`Error::Power`] with the way out, if there is no counter or it may not be read.
@@ -89,16 +90,13 @@ impl Rapl {
                 root.display()
             ))
         };
-        let package = |name: &str| {
-            name.strip_prefix("intel-rapl:").is_some_and(|rest| rest.parse::<u32>().is_ok())
+        let package = |folder: &PathBuf| {
+            let of = folder.file_name()?.to_str()?.strip_prefix("intel-rapl:")?;
+            let name = fs::read_to_string(folder.join("name")).ok()?;
+            Some(of.parse::<u32>().is_ok() && name.starts_with("package"))
         };
-        let entries = fs::read_dir(root).map_err(|_| none())?;
-        let mut folders: Vec<PathBuf> = entries
-            .flatten()
-            .filter(|entry| package(&entry.file_name().to_string_lossy()))
-            .map(|entry| entry.path())
-            .collect();
-        folders.sort();
+        let mut folders = inside(root);
+        folders.retain(|folder| package(folder) == Some(true));
         if folders.is_empty() {
             return Err(none());
         }
@@ -116,8 +114,8 @@ impl Rapl {
     }
 }
 
-/// Counts joules from its start on. Ask it at least once an hour: a counter that comes to its end twice between two
-/// readings is not noticed (65,000 J, some minutes of a large server).
+/// Counts joules from its start on. Ask it every minute: a counter that comes to its end twice between two readings is not
+/// noticed (65,000 J, some minutes of a large server).
 #[derive(Debug)]
 pub struct Meter<'r> {
     rapl: &'r Rapl,
@@ -145,7 +143,16 @@ impl Meter<'_> {
 /// # Errors
 /// [`Error::Power`] where there is none, or it does not tell.
 pub fn gpu_watts() -> Result<f64> {
-    let options = ["--query-gpu=power.draw", "--format=csv,noheader,nounits", "--id=0"];
+    watts_of(0)
+}
+
+/// Watts that CUDA's GPU of this number draws now.
+fn watts_of(gpu: usize) -> Result<f64> {
+    // The driver's tool counts also those that a program does not see.
+    let seen = env::var("CUDA_VISIBLE_DEVICES").unwrap_or_default();
+    let id = seen.split(',').nth(gpu).filter(|id| !id.is_empty());
+    let id = format!("--id={}", id.map_or_else(|| gpu.to_string(), str::to_owned));
+    let options = ["--query-gpu=power.draw", "--format=csv,noheader,nounits", &id];
     let text = lab::probe::ask("nvidia-smi", &options);
     watts_in(text.as_deref().unwrap_or_default())
 }
@@ -164,15 +171,16 @@ pub fn watts_in(text: &str) -> Result<f64> {
     })
 }
 
-/// Joules of the first NVIDIA GPU while `work` runs, from its power every tenth of a second, and what `work` returns.
+/// Joules of the NVIDIA GPU of this number while `work` runs, from its power every tenth of a second, and what `work`
+/// returns.
 ///
 /// # Errors
 /// [`Error::Power`] where there is no GPU that tells its power, before `work` starts.
-pub fn gpu_joules<T>(work: impl FnOnce() -> T) -> Result<(f64, T)> {
-    joules_of(gpu_watts, Duration::from_millis(100), work)
+pub fn gpu_joules<T>(gpu: usize, work: impl FnOnce() -> T) -> Result<(f64, T)> {
+    joules_of(move || watts_of(gpu), Duration::from_millis(100), work)
 }
 
-/// [`gpu_joules`] of any source of watts. A reading that fails is left out; its neighbours stand in for it.
+/// [`gpu_joules`] of any source of watts. For a reading that fails the one before stands in.
 ///
 /// # Errors
 /// [`Error::Power`] if no power is told.
@@ -184,27 +192,34 @@ pub fn joules_of<T>(
     let first = watts()?;
     let stop = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&stop);
+    let began = Instant::now();
     let sampler = thread::spawn(move || {
-        let (began, mut samples) = (Instant::now(), vec![(0.0, first)]);
+        let (mut samples, mut now) = (vec![(0.0, first)], first);
         loop {
             let last = told.load(Ordering::Acquire);
-            if let Ok(watts) = watts() {
-                samples.push((began.elapsed().as_secs_f64(), watts));
-            }
+            now = watts().unwrap_or(now);
+            samples.push((began.elapsed().as_secs_f64(), now));
             if last {
-                return trapezoids(&samples);
+                return samples;
             }
             thread::sleep(every);
         }
     });
     let result = work();
+    let seconds = began.elapsed().as_secs_f64();
     stop.store(true, Ordering::Release);
-    let joules =
+    let samples =
         sampler.join().map_err(|_| Error::Power("the power's reader has failed".to_owned()))?;
-    Ok((joules, result))
+    Ok((trapezoids(&samples, seconds), result))
 }
 
-/// Watts over seconds, added up with straight lines between the samples.
-pub fn trapezoids(samples: &[(f64, f64)]) -> f64 {
-    samples.windows(2).map(|p| 0.5 * (p[0].1 + p[1].1) * (p[1].0 - p[0].0)).sum()
+/// Watts over seconds, added up to this second with straight lines between the samples.
+pub fn trapezoids(samples: &[(f64, f64)], end: f64) -> f64 {
+    let pairs = samples.windows(2).filter(|pair| pair[0].0 < pair[1].0.min(end));
+    let joules = pairs.map(|pair| {
+        let [(start, from), (stop, to)] = [pair[0], pair[1]];
+        let taken = stop.min(end) - start;
+        (from + 0.5 * (to - from) * taken / (stop - start)) * taken
+    });
+    joules.sum()
 }

@@ -12,6 +12,7 @@ use lab::{
     key::Quantity,
     record::ParamList,
 };
+use std::time::Instant;
 use training::{Config, Model, Settings, Silent, studies, train_on};
 
 /// How many entries of each kind the tables have.
@@ -54,7 +55,7 @@ const CARD: Key = Key::calculated("hardware.time.card", Unit::Seconds, &["model"
 const ENERGY: Key = of_training("hardware.energy", Unit::Number);
 /// Their mean for a second.
 const WATTS: Key = of_training("hardware.energy.watts", Unit::Number);
-/// The training's seconds.
+/// The seconds of the same span.
 const SECONDS: Key = of_training("hardware.energy.seconds", Unit::Seconds);
 
 const fn of_reader(name: &'static str) -> Key {
@@ -292,19 +293,27 @@ fn trainings(rec: &Recorder) -> crate::Result<(Samples, Samples)> {
     let config =
         Config { settings: Settings::of(Model::Mlp), device: rec.device, ..Config::default() };
     let train = || train_on(&config, &data, &mut Silent);
+    // Both of the same span, which is a little longer than what the training counts as its own.
+    let timed = || {
+        let began = Instant::now();
+        let outcome = train();
+        (outcome, began.elapsed().as_secs_f64())
+    };
+    let gpu = if let Device::Cuda(gpu) = rec.device { gpu } else { 0 };
     let (mut joules, mut seconds) = (Vec::new(), Vec::new());
     for run in 0..RUNS {
         rec.note_at(ENERGY.at(&[("run", &run)]));
-        let (energy, outcome) = match &rapl {
+        let (energy, (outcome, took)) = match &rapl {
             Some(rapl) => {
                 let mut meter = rapl.start()?;
-                let outcome = train();
-                (meter.joules()?, outcome)
+                let done = timed();
+                (meter.joules()?, done)
             }
-            None => gpu_joules(train)?,
+            None => gpu_joules(gpu, timed)?,
         };
+        outcome?;
         joules.push(energy);
-        seconds.push(outcome?.seconds);
+        seconds.push(took);
     }
     Ok((Samples(joules), Samples(seconds)))
 }
