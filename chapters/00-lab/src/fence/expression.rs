@@ -5,7 +5,7 @@ use crate::{
     key::Quantity,
     machine::Machine,
     record::Value,
-    units::{apart, difference, plain},
+    units::{apart, decimals, difference, plain},
 };
 
 /// Names that stand for values: each with the value, and the words that labels have for it.
@@ -144,11 +144,11 @@ impl Quote {
                 [value.low, value.high].map(|end| value.unit.format(end)).join(" to ")
             }
             Show::Plain => Unit::Number.format(value.median),
-            Show::Decimals(digits) => format!("{:.digits$}", value.median),
-            Show::Percent(digits) => format!("{:.digits$}%", 100.0 * value.median),
+            Show::Decimals(digits) => decimals(value.median, digits),
+            Show::Percent(digits) => format!("{}%", decimals(100.0 * value.median, digits)),
             Show::Points => format!("{} points", difference(100.0 * value.median, 1)),
             Show::Apart => apart(value.median),
-            Show::Samples => Unit::Count.format(value.samples.0.len() as f64),
+            Show::Samples => Unit::Count.format(value.count() as f64),
             Show::Parameter(name) => {
                 let text = value.param(name).ok_or_else(|| self.lacks(name, bindings))?;
                 // A large number is easier to read with its thousands apart, one in powers of ten without them.

@@ -44,7 +44,7 @@ fn draw_map(records: &Records) -> Result<Drawing> {
         "Test accuracy in percent after {} epochs of Adam, medians of {} seeds. The best of each row is \
          framed: for the smallest batch it is {}, for the largest {}.",
         first.param("epochs").unwrap_or_default(),
-        first.samples.0.len(),
+        first.count(),
         ends[0],
         ends[1]
     );
