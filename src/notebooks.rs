@@ -116,9 +116,6 @@ impl Notebooks {
     }
 }
 
-/// The notebook that is opened without a name.
-const START: &str = "start";
-
 impl Open {
     fn run(&self, root: &Path) -> Result<()> {
         let jupyter = Jupyter::new(root);
@@ -143,8 +140,8 @@ impl Open {
             format!("Exercises solved: {} of {}.", done.count(), here.count())
         };
         let start = notebook::start(root, &binder.pages()?, solved)?;
-        notebook::write(&folder.join(format!("{START}.ipynb")), &start)?;
-        jupyter.open(START, &self.more)
+        notebook::bring_start(root, &start)?;
+        jupyter.open(notebook::START, &self.more)
     }
 }
 

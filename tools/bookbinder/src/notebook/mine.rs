@@ -2,8 +2,10 @@
 //! prediction is not answered right below it.
 
 use super::{
+    format::Notebook,
     made::{KEY, is_made},
-    sync::{of_the_pages, write_json},
+    start::START,
+    sync::{of_the_pages, write, write_json},
 };
 use crate::text;
 use anyhow::Result;
@@ -43,4 +45,15 @@ pub fn bring(root: &Path, reset: Option<&str>) -> Result<Vec<String>> {
         write_json(&copy, &notebook)?;
     }
     Ok(kept)
+}
+
+/// Writes where the reader begins, unless the reader has changed it.
+///
+/// # Errors
+/// If the file can't be read or written.
+pub fn bring_start(root: &Path, start: &Notebook) -> Result<()> {
+    let copy = root.join(MINE).join(format!("{START}.ipynb"));
+    let old = if copy.is_file() { Some(text::read(&copy)?) } else { None };
+    let changed = |old: String| !is_made(START, &serde_json::from_str(&old).unwrap_or_default());
+    if old.is_some_and(changed) { Ok(()) } else { write(&copy, start) }
 }

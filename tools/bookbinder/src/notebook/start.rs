@@ -5,6 +5,9 @@ use crate::page::Page;
 use anyhow::{Context, Result};
 use std::{fmt::Write as _, path::Path};
 
+/// Its name.
+pub const START: &str = "start";
+
 /// What is said before the doors.
 const FIRST: &str = "# Throughput
 
@@ -41,5 +44,6 @@ pub fn start(root: &Path, all: &[Page], solved: impl Fn(&str) -> String) -> Resu
     let cells = [FIRST, &doors, &chapters].map(Cell::markdown).to_vec();
     let mut start = Notebook { cells, ..Notebook::default() };
     start.number();
+    start.is_made_as(START);
     Ok(start)
 }

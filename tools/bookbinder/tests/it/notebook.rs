@@ -373,6 +373,17 @@ fn the_start_has_the_doors_the_chapters_and_what_is_solved() {
         "- **[1. One](01-matmul.ipynb)**, 4 minutes to read. Solved in 01-matmul: 2 of 3.";
     assert!(text[2].contains(chapters) && text[0].contains("hidden until"), "{text:?}");
     assert_eq!(start.code_cells().count(), 0);
+    // It follows what is solved, until the reader changes it.
+    let file = root.path().join("my-notebooks/start.ipynb");
+    let brought = |start: &Notebook| {
+        notebook::bring_start(root.path(), start).unwrap();
+        fs::read_to_string(&file).unwrap()
+    };
+    let solved = notebook::start(root.path(), &pages, |_| "Solved: 3.".to_owned()).unwrap();
+    assert!(brought(&start).contains("Solved in") && brought(&solved).contains("Solved: 3."));
+    let mine = brought(&solved).replace("Three doors", "My doors");
+    fs::write(&file, &mine).unwrap();
+    assert_eq!(brought(&start), mine);
 }
 
 #[test]
