@@ -129,7 +129,8 @@ impl Jupyter {
         ] {
             command.env_remove(name);
         }
-        command.env("PIP_USER", "0");
+        // A file of the current folder is no module of Python's.
+        command.env("PIP_USER", "0").env("PYTHONSAFEPATH", "1");
         command
     }
 }

@@ -6,10 +6,7 @@ use crate::{
 };
 use console::strip_ansi_codes;
 use serde_json::{Map, Value, json};
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::{env, path::Path};
 
 /// What went wrong in a cell: the compiler's message, a panic's, or that of an error behind a `?`.
 pub fn failure(outputs: &[Value]) -> Option<String> {
@@ -98,7 +95,8 @@ struct Places(Vec<(String, &'static str)>);
 
 impl Places {
     fn of(root: &Path) -> Self {
-        let data = env::var_os("MNIST_DIR").map(PathBuf::from);
+        // As cells are told it.
+        let data = env::var_os("MNIST_DIR").and_then(|data| std::path::absolute(data).ok());
         Self::named(data.as_deref(), root, env::home_dir().as_deref())
     }
 
