@@ -247,12 +247,14 @@ impl Settings {
             return Err(Error::Config(format!("--batch must be at most {LARGEST_BATCH}")));
         }
         let Self { lr, decay, dropout, .. } = *self;
+        // A step computes with 32 bits of them.
+        let keeps_some = dropout >= 0.0 && (dropout as f32) < 1.0;
         for (flag, value, right, range) in [
-            ("--lr", lr, lr > 0.0, "a number above 0, such as 0.001"),
+            ("--lr", lr, lr as f32 > 0.0, "a number above 0, such as 0.001"),
             ("--decay", decay, decay >= 0.0, "a number from 0, such as 0.01"),
-            ("--dropout", dropout, (0.0..1.0).contains(&dropout), "a fraction from 0 to below 1"),
+            ("--dropout", dropout, keeps_some, "a fraction from 0 to below 1"),
         ] {
-            if !right || !value.is_finite() {
+            if !right || !(value as f32).is_finite() {
                 let value = short(value);
                 return Err(Error::Config(format!("{flag} must be {range}, not {value}")));
             }

@@ -41,6 +41,16 @@ pub struct Header {
     pub journal: Journal,
 }
 
+impl Header {
+    /// Whether it can be of a run that learns from so many images.
+    pub fn can_be_of(&self, images: usize) -> bool {
+        let Tally { right, seen, .. } = self.tally;
+        let batch = self.settings.batch;
+        let most = images.min(self.step.saturating_mul(batch)) as u64;
+        self.step <= images.div_ceil(batch) && seen <= most && right <= seen
+    }
+}
+
 /// The factor before the losses of a run in mixed precision, and how it came there: chapter 6 explains it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossScale {

@@ -32,7 +32,7 @@ use dfdx::prelude::*;
 use lab::{
     Device,
     data::{self, DataSet, Split},
-    run::{Folder, Identity, Kept, MODEL, Part},
+    run::{CHECKPOINT, Folder, Identity, Kept, MODEL, Part, checkpoint::DAMAGED},
 };
 use std::{ops::ControlFlow, path::Path};
 
@@ -109,6 +109,10 @@ pub fn train_stepper<D: Engine>(
     };
     let sets = Sets::new(dev, settings, &learned_from, &data.test)?;
     let images = sets.train.len();
+    if !run.at.can_be_of(images) {
+        let path = config.run.clone().unwrap_or_default().join(CHECKPOINT);
+        return Err(lab::Error::damaged(&path, DAMAGED).into());
+    }
     if config.device == Device::Cpu {
         let part = team.part(settings.batch.min(images)).len();
         memory::check(settings, part, (config.makers.bytes)(settings, part))?;

@@ -25,6 +25,10 @@ fn choices_that_cannot_work_name_their_option() {
         (Settings { lr: f64::NAN, ..good.clone() }, "--lr"),
         (Settings { lr: -1.0, ..good.clone() }, "--lr"),
         (Settings { lr: 0.0, ..good.clone() }, "--lr"),
+        // With 32 bits nothing, infinite, and 1.
+        (Settings { lr: 1e-50, ..good.clone() }, "--lr"),
+        (Settings { lr: 1e39, ..good.clone() }, "--lr"),
+        (Settings { dropout: 1.0 - 1e-9, ..good.clone() }, "--dropout"),
         (Settings { decay: -0.1, ..good.clone() }, "--decay"),
         (Settings { decay: f64::NAN, ..good.clone() }, "--decay"),
         (Settings { dropout: 1.0, ..good.clone() }, "--dropout"),

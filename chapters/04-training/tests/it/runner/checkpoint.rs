@@ -59,6 +59,27 @@ fn skipped_steps_are_none_for_the_optimizer() {
 }
 
 #[test]
+fn what_was_counted_fits_the_images() {
+    let header = sample().header;
+    let with = |step, seen, right| Header {
+        step,
+        tally: Tally { seen, right, ..header.tally },
+        ..header.clone()
+    };
+    for (counted, images, fits) in [
+        (with(17, 1000, 900), 60_000, true),
+        (with(16, 2000, 900), 2000, true),
+        (with(17, 2000, 900), 2000, false),
+        (with(16, 2048, 900), 2000, false),
+        (with(17, 2177, 900), 60_000, false),
+        (with(17, 1000, 1001), 60_000, false),
+        (with(usize::MAX, 1000, 900), 60_000, false),
+    ] {
+        assert_eq!(counted.can_be_of(images), fits, "{counted:?}");
+    }
+}
+
+#[test]
 fn rules_with_and_without_memory_come_back() {
     for (rule, slots) in [(Rule::Sgd, 0), (Rule::Momentum, 1), (Rule::AdamW, 2)] {
         let mut saved = sample();
