@@ -16,8 +16,8 @@ use ::safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
 use backprop::softmax::best;
 use dfdx::prelude::*;
 use lab::{
-    files::{check_sum, read_regular, with_metadata},
-    run::{files::not_written, write_whole},
+    files::{check_sum, read_regular, typed, with_metadata},
+    run::{Kind, files::not_written, write_whole},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -162,7 +162,16 @@ impl Classifier {
     pub fn load(path: &Path) -> Result<Self> {
         let refuse = |why: String| Error::Lab(lab::Error::damaged(path, why));
         let broken = |_| refuse("this is not a whole safetensors file; train again".to_owned());
-        let unread = |e| refuse(format!("the model can't be read ({e}); name another with --run"));
+        let unread = |e| {
+            let run = path.parent().filter(|_| !path.exists());
+            refuse(match run.filter(|run| Kind::of_run(run) == Some(Kind::Digits)) {
+                Some(run) => {
+                    let run = typed(run);
+                    format!("the run has not ended; go on with train --resume --run {run}")
+                }
+                None => format!("the model can't be read ({e}); name another with --run"),
+            })
+        };
         let bytes = read_regular(path).map_err(unread)?;
         let file = SafeTensors::deserialize(&bytes).map_err(broken)?;
         let (_, about) = SafeTensors::read_metadata(&bytes).map_err(broken)?;

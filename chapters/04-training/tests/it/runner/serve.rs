@@ -93,6 +93,9 @@ fn other_files_are_refused_with_a_sentence() {
     let path = folder.path().join("m");
     let said = || Classifier::load(&path).err().expect("it loads").to_string();
     assert!(said().contains("can't be read"));
+    // A run that goes on has a checkpoint already.
+    fs::write(folder.path().join("checkpoint"), "TPTRAIN4").unwrap();
+    assert!(said().contains("has not ended; go on with train --resume --run"), "{}", said());
     fs::write(&path, b"no").unwrap();
     assert!(said().contains("not a whole safetensors file"));
     classifier(1).save(&path).unwrap();
