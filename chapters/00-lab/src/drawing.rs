@@ -186,10 +186,11 @@ impl Lines {
             .filter_map(|(name, value)| Some(LimitLine { name, points: across(value)? }))
             .collect();
         if let Limits::Diagonal(name, most) = &self.limits {
-            let points = match most {
-                Some(most) => places.iter().map(|x| (*x, x.min(*most))).collect(),
-                None => first.into_iter().chain(last).map(|x| (x, x)).collect(),
-            };
+            let most = most.unwrap_or(f64::INFINITY);
+            // It bends at the most.
+            let bend = Some(most).filter(|most| first < Some(*most) && Some(*most) < last);
+            let along = [first, bend, last].into_iter().flatten();
+            let points = along.map(|x| (x, x.min(most))).collect();
             limits.push(LimitLine { name: name.clone(), points });
         }
         let mut x = self.x.clone();
