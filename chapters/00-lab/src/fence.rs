@@ -390,6 +390,17 @@ mod tests {
             let drawing = read(&text)?.draw(&records)?;
             assert!(drawing.alt.ends_with(alt), "{}", drawing.alt);
         }
+        // It bends at two cores, also where nothing was measured at two.
+        for (most, along) in [
+            (None, &[(1.0, 1.0), (4.0, 4.0)][..]),
+            (Some(2.0), &[(1.0, 1.0), (2.0, 2.0), (4.0, 2.0)]),
+            (Some(8.0), &[(1.0, 1.0), (4.0, 4.0)]),
+        ] {
+            let limits = Limits::Diagonal("cores".to_owned(), most);
+            let lines = vec![("ours".to_owned(), RATE.at(&[]))];
+            let plot = Lines { over: "n", lines, limits, ..Lines::default() }.plot(&records)?;
+            assert_eq!(plot.limits[0].points, along, "{most:?}");
+        }
         Ok(())
     }
 
@@ -463,6 +474,9 @@ mod tests {
             ("bars: rate\nours = max demo.rate\n> A.", "a quantity as it is"),
             ("lines over n: n\ny: rate\nours = demo.rate apart\n> A.", "a quantity as it is"),
             ("bars: rate\nlimit it = one\nours = demo.rate\n> A.", "no experiment declares `one`"),
+            ("bars: rate\nlimits\nlimit it = 1\nours = demo.rate\n> A.", "exclude each other"),
+            ("bars: rate\ndiagonal ideal\nours = demo.rate\n> A.", "`diagonal` to lines"),
+            ("limits\nours | demo.rate\n> A.", "belong to what is drawn"),
             ("bars: rate\nours = demo.rate\n> {demo.gone}.", "no experiment declares `demo.gone`"),
             ("bars: rate\nours = demo.rate\n> {demo.rate.", "has no `}`"),
         ] {

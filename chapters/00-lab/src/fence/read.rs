@@ -130,6 +130,14 @@ impl Fence {
             (None, None) => Shape::Table,
             (_, Some(_)) => return Err("`y:` belongs to lines".to_owned()),
         };
+        let lines = matches!(self.shape, Shape::Lines { .. });
+        let limits = [self.limits, !self.limit.is_empty(), self.diagonal.is_some()];
+        if limits.iter().filter(|there| **there).count() > 1 {
+            return Err("`limits`, `limit` and `diagonal` exclude each other".to_owned());
+        }
+        if limits[2] && !lines || limits.contains(&true) && !drawn {
+            return Err("dashed lines belong to what is drawn, and `diagonal` to lines".to_owned());
+        }
         let bars = matches!(self.shape, Shape::Bars { .. });
         let plain = |cell: &Cell| cell.shows(Show::Median) || (bars && cell.shows(Show::Apart));
         if drawn && !self.entries.iter().all(|(_, cell)| plain(cell)) {
