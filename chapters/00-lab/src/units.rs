@@ -187,14 +187,12 @@ pub fn plain(value: f64) -> String {
     }
     let digits = (3.0 - power.floor()).clamp(0.0, 8.0) as usize;
     let text = format!("{value:.digits$}");
+    let rounded = text.parse::<f64>().unwrap_or(value);
+    if rounded.abs() >= 10_000.0 {
+        return if rounded.abs() < 1e6 { decimals(rounded, 0) } else { plain(rounded) };
+    }
     let text = if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    };
-    let text = if size >= 10_000.0 {
-        let cut = text.len() - 3;
-        format!("{},{}", &text[..cut], &text[cut..])
     } else {
         text
     };
@@ -406,8 +404,15 @@ mod tests {
         {
             assert_eq!(scientific(value, 2), text);
         }
-        for (value, text) in [(5e-4, "0.0005"), (1e-8, "10⁻⁸"), (5e8, "5×10⁸"), (-1e7, "−10⁷")]
-        {
+        for (value, text) in [
+            (5e-4, "0.0005"),
+            (1e-8, "10⁻⁸"),
+            (5e8, "5×10⁸"),
+            (-1e7, "−10⁷"),
+            (9999.9, "10,000"),
+            (-12_345.6, "−12,346"),
+            (999_999.9, "10⁶"),
+        ] {
             assert_eq!(plain(value), text);
         }
         assert_eq!(operations(5.88e21), "5.88 ZFLOP");

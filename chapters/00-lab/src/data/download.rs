@@ -168,7 +168,11 @@ fn keep(folder: &Path, file: &Published, bytes: &[u8]) -> io::Result<()> {
         new.sync_all()?;
         if target.exists() && !files::has(folder, file) {
             // What was there under this name is not the published file, but the user may need it.
-            disk::rename(&target, &target.with_extension("replaced"))?;
+            let mut aside = target.with_added_extension("replaced");
+            while aside.exists() {
+                aside.add_extension("replaced");
+            }
+            disk::rename(&target, &aside)?;
         }
         disk::rename(&part, &target)
     };

@@ -78,9 +78,18 @@ fn command_line(
 ) -> String {
     let mut arguments = arguments.into_iter();
     let program = arguments.next().unwrap_or_default();
+    let placed = |word: String| {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (format!("{name}="), value),
+            None => (String::new(), word.as_str()),
+        };
+        let away = Path::new(value).is_absolute() || value.starts_with(['~', '\\']);
+        quoted(&if away { format!("{name}PATH") } else { word })
+    };
     let mut words = Vec::new();
     if let Some((flags, features)) = built {
-        let set = VARIABLES.iter().filter_map(|name| Some(format!("{name}={}", variable(name)?)));
+        let set =
+            VARIABLES.iter().filter_map(|name| Some(format!("{name}={}", placed(variable(name)?))));
         words.extend(set);
         words.push("cargo run".to_owned());
         words.extend(flags.starts_with("release").then(|| "--release".to_owned()));
@@ -92,20 +101,7 @@ fn command_line(
         let stem = Path::new(&program).file_stem();
         words.push(stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned()));
     }
-    let fixed = words.len();
-    words.extend(arguments);
-    let placed = |word: &String| {
-        let (name, value) = match word.split_once('=') {
-            Some((name, value)) => (format!("{name}="), value),
-            None => (String::new(), word.as_str()),
-        };
-        let away = Path::new(value).is_absolute() || value.starts_with(['~', '\\']);
-        if away { format!("{name}PATH") } else { word.clone() }
-    };
-    words = words.iter().map(placed).collect();
-    for word in &mut words[fixed..] {
-        *word = quoted(word);
-    }
+    words.extend(arguments.map(placed));
     words.join(" ")
 }
 
@@ -180,11 +176,15 @@ mod tests {
             line(Some((release, &[])), &[("HOME", "/home/me")], &words),
             "cargo run --release -- measure lab --data 'my files'"
         );
-        let set = [("THROUGHPUT_DEVICE", "cuda:0"), ("MNIST_DIR", "/home/me/mnist")];
+        let set = [
+            ("THROUGHPUT_DEVICE", "cuda:0"),
+            ("RAYON_NUM_THREADS", "2 3"),
+            ("MNIST_DIR", "/home/me/mnist"),
+        ];
         let words = ["x", "measure", "--records", "/home/me/r", "--peers=/opt/me/python"];
         assert_eq!(
             line(Some(("dev, opt-level=1", &["cuda", "mpi"])), &set, &words),
-            "THROUGHPUT_DEVICE=cuda:0 MNIST_DIR=PATH cargo run --features cuda,mpi -- measure --records PATH \
+            "THROUGHPUT_DEVICE=cuda:0 RAYON_NUM_THREADS='2 3' MNIST_DIR=PATH cargo run --features cuda,mpi -- measure --records PATH \
              --peers=PATH"
         );
         assert_eq!(line(None, &set, &["/x/bench", "it's", ""]), "bench 'it'\\''s' ''");

@@ -218,6 +218,9 @@ fn a_file_that_is_replaced_is_kept_aside() {
     get(folder.path(), &[&mirror]).unwrap();
     assert_eq!(names(folder.path()), [NAME.to_owned(), format!("{NAME}.replaced")]);
     assert_eq!(fs::read(folder.path().join(format!("{NAME}.replaced"))).unwrap(), b"mine");
+    fs::write(folder.path().join(NAME), b"mine, too").unwrap();
+    get(folder.path(), &[&mirror]).unwrap();
+    assert_eq!(fs::read(folder.path().join(format!("{NAME}.replaced"))).unwrap(), b"mine");
 }
 
 #[test]
