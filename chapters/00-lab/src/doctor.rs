@@ -23,8 +23,8 @@ pub use libraries::{Library, driver_version, opencl_devices};
 pub use requirements::Row;
 pub use text::table;
 
-/// Looks for everything. `data` is the folder that the reader named (`--data`). Takes less than two seconds:
-/// a program that does not answer counts as missing.
+/// Looks for everything. `data` is the folder that the reader named (`--data`). Takes less than two seconds, and up
+/// to ten where NVIDIA's driver has to start: a program that does not answer counts as missing.
 pub fn examine(data: Option<&Path>) -> Vec<Row> {
     let asked = &Requirements::of(System::detect());
     let path = env::var_os("PATH");

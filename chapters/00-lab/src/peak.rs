@@ -368,9 +368,9 @@ const QUICK: Plan = Plan {
     max_samples: 40,
 };
 
-/// Elements of 8 bytes in the arrays of all threads together, which no cache holds: for each thread four times
-/// the caches that the first core sees, as if none were shared; at least 64 MiB, at most a sixteenth of the
-/// memory.
+/// Elements of 8 bytes in each of the arrays, of which there are up to three, over all threads together. No cache holds them:
+/// for each thread four times the second and third cache that the first core sees, as if none were shared; at least 64 MiB, but
+/// at most a sixteenth of the memory.
 fn array_elements(threads: usize) -> usize {
     let (caches, memory) = machine::caches_and_memory();
     let caches = caches.l3.unwrap_or(0) + caches.l2.unwrap_or(0);

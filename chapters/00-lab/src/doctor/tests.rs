@@ -21,7 +21,7 @@ const SYSTEMS: [System; 5] =
 fn every_step_has_a_row_and_every_row_a_way_out() {
     let began = Instant::now();
     let rows = examine(None);
-    // Programs are waited for 1.5 s at most; the rest is for a machine that is busy with other tests.
+    // The driver's tool is waited for 10 s at most, others 1.5 s; the rest is for a machine that is busy with other tests.
     assert!(began.elapsed() < Duration::from_secs(20));
     let mut steps: Vec<&str> = rows.iter().map(|row| row.step.as_str()).collect();
     steps.dedup();
