@@ -175,7 +175,10 @@ fn own_names() -> Vec<String> {
         .into_iter()
         .filter_map(|name| std::env::var(name).ok())
         .chain(asked)
-        .map(|name| name.trim().to_owned())
+        // Of a whole address the first part is the computer's.
+        .flat_map(|name| {
+            [name.trim(), name.trim().split('.').next().unwrap_or_default()].map(str::to_owned)
+        })
         .filter(|name| name.len() > 2 && !["root", "localhost"].contains(&name.as_str()))
         .collect::<BTreeSet<_>>()
         .into_iter()

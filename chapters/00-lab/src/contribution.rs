@@ -196,9 +196,12 @@ impl Contribution {
     /// As [`Contribution::text`].
     pub fn traces<'n>(&self, names: &'n [String]) -> Result<Vec<&'n str>> {
         let text = self.text()?.to_lowercase();
-        let words: BTreeSet<&str> =
-            text.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_').collect();
-        let found = names.iter().filter(|name| words.contains(name.to_lowercase().as_str()));
+        let in_word = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        // A computer's name may have dots.
+        let found = names.iter().filter(|name| {
+            let around: Vec<&str> = text.split(&name.to_lowercase()).collect();
+            around.windows(2).any(|two| !two[0].ends_with(in_word) && !two[1].starts_with(in_word))
+        });
         Ok(found.map(String::as_str).collect())
     }
 

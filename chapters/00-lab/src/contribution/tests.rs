@@ -243,8 +243,8 @@ fn paths_go_and_other_texts_stay() {
 #[test]
 fn names_are_found_as_words() {
     let made = pack(&records()).unwrap();
-    let names = ["Debian".to_owned(), "ebia".to_owned(), "jane".to_owned()];
-    assert_eq!(made.traces(&names).unwrap(), ["Debian"]);
+    let names = ["Debian", "ebia", "jane", "example.org", "ample.org"].map(str::to_owned);
+    assert_eq!(made.traces(&names).unwrap(), ["Debian", "example.org"]);
 }
 
 #[test]
