@@ -202,7 +202,7 @@ fn unmeasured<'c>(
     let Some(measured) = measured.filter(|records| records.machine == *machine) else {
         return chosen;
     };
-    let ran = |key: &str| measured.runs().any(|run| run.experiment == key);
+    let ran = |key: &str| measured.runs().any(|run| run.experiment == key && !run.unfinished);
     chosen.into_iter().filter(|(_, experiment)| !ran(experiment.key)).collect()
 }
 
@@ -237,6 +237,9 @@ mod tests {
         let other = Machine { cpu: "another".into(), ..machine.clone() };
         assert_eq!(unmeasured(all(), Some(&records), &other).len(), all().len());
         assert_eq!(unmeasured(all(), None, &machine).len(), all().len());
+        let mut cut = records;
+        cut.chapters.values_mut().for_each(|chapter| chapter.runs[0].unfinished = true);
+        assert_eq!(unmeasured(all(), Some(&cut), &machine).len(), all().len());
     }
 
     #[test]
