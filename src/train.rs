@@ -14,7 +14,7 @@ use lab::{
     machine::warn_if_unoptimised,
     names::{self, text_of},
     out::say,
-    run::{Kind, latest, whole},
+    run::{Kind, files::unwritable, latest, whole},
 };
 use multi_gpu::{
     Rank,
@@ -451,7 +451,7 @@ fn can_be_folder(run: &Path) -> Result<()> {
 /// Makes a folder that was not there: `runs/2025-01-31T12-00-00-mlp`, with a number behind it if another program was
 /// faster in the same second.
 fn fresh(runs: &Path, model: &str) -> Result<PathBuf> {
-    fs::create_dir_all(runs).with_context(|| format!("{} can't be made", runs.display()))?;
+    fs::create_dir_all(runs).map_err(|e| unwritable(runs, &e, "--run"))?;
     let date = lab::machine::Provenance::now().date;
     let name = format!("{}-{model}", date.trim_end_matches('Z').replace(':', "-"));
     let mut folder = runs.join(&name);
@@ -463,9 +463,8 @@ fn fresh(runs: &Path, model: &str) -> Result<PathBuf> {
                 folder = runs.join(format!("{name}-{number}"));
             }
             made => {
-                return made
-                    .map(|()| folder.clone())
-                    .with_context(|| format!("{} can't be made", folder.display()));
+                made.map_err(|e| unwritable(&folder, &e, "--run"))?;
+                return Ok(folder);
             }
         }
     }

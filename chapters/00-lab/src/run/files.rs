@@ -6,7 +6,7 @@ use crate::{
 };
 use serde::Serialize;
 use std::{
-    io::{self, Write},
+    io::{self, ErrorKind, Write},
     path::Path,
 };
 
@@ -70,12 +70,24 @@ pub fn write_metrics(
 
 /// The message for a file that can't be written. `--resume` is a way out only where there is a checkpoint.
 pub fn not_written(path: &Path, error: &io::Error) -> Error {
+    let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
+    let first =
+        if full.contains(&error.kind()) { "make room" } else { "see that it can be written" };
     let way = if path.with_file_name(CHECKPOINT).exists() {
-        "make room, then go on with --resume"
+        format!("{first}, then go on with --resume")
     } else {
-        "make room and start again, or choose another folder with --run"
+        format!("{first} and start again, or choose another folder with --run")
     };
     Error::damaged(path, format!("it can't be written ({error}); {way}"))
+}
+
+/// The message for a folder that can't be made, or a file that can't be written in it before there is anything of value; it
+/// names the option for another one.
+pub fn unwritable(path: &Path, error: &io::Error, option: &str) -> Error {
+    Error::damaged(
+        path,
+        format!("it can't be written ({error}); choose another folder with {option}"),
+    )
 }
 
 #[cfg(test)]
@@ -107,6 +119,9 @@ mod tests {
         assert!(!folder.path().join("place.part").exists());
         // Only a checkpoint can be gone on from.
         assert!(said.contains("start again") && !said.contains("--resume"), "{said}");
+        assert!(said.contains("see that it can be written") && !said.contains("room"), "{said}");
+        let said = not_written(&place, &ErrorKind::StorageFull.into()).to_string();
+        assert!(said.contains("make room and start again"), "{said}");
         fs::write(folder.path().join(CHECKPOINT), b"").unwrap();
         let said = write_whole(&place, b"x").unwrap_err().to_string();
         assert!(said.contains("--resume") && !said.contains("--run"), "{said}");

@@ -9,7 +9,7 @@ use crate::{
         checkpoint::{self, Kind},
         disk::remove_file,
         events,
-        files::{self, CHECKPOINT, MODEL, TOKENIZER},
+        files::{self, CHECKPOINT, MODEL, TOKENIZER, unwritable},
     },
 };
 use std::{
@@ -31,7 +31,7 @@ pub enum Start {
 }
 
 /// The file that a training holds locked in its folder. The system lets go of it when the program ends, however it does.
-const LOCK: &str = ".lock";
+pub(crate) const LOCK: &str = ".lock";
 
 /// The latest run in `runs`, and what `read` makes of it: the one that began last, of this kind if one is asked for. Those
 /// that began later, and all if there is none, are named on standard error with the reason why `read` can't use them.
@@ -99,7 +99,7 @@ impl Folder {
             return Err(checkpoint::missing(path));
         }
         let_large_writes_fail();
-        fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
+        fs::create_dir_all(path).map_err(|e| unwritable(path, &e, "--run"))?;
         let results = files::ALL.map(|name| path.join(name));
         let more: Vec<_> = events::files(path).into_iter().chain([path.join(TOKENIZER)]).collect();
         let there = |files: &[PathBuf]| files.iter().any(|file| file.exists());
@@ -118,7 +118,7 @@ impl Folder {
             old.extend(files);
         }
         for file in old.iter().filter(|file| file.exists()) {
-            remove_file(file).map_err(|e| Error::io(file, e))?;
+            remove_file(file).map_err(|e| unwritable(file, &e, "--run"))?;
         }
         Ok(folder)
     }
@@ -132,7 +132,7 @@ impl Folder {
 /// The folder's lock, if it is free. Its file also shows, before the first epoch, whether the folder can be written.
 fn locked(folder: &Path) -> Result<File> {
     let file = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK));
-    let file = file.map_err(|e| Error::io(folder, e))?;
+    let file = file.map_err(|e| unwritable(folder, &e, "--run"))?;
     if let Err(TryLockError::WouldBlock) = file.try_lock() {
         return Err(Error::damaged(
             folder,
@@ -269,6 +269,6 @@ mod tests {
         let file = folder.path().join("file");
         fs::write(&file, b"").unwrap();
         let error = Folder::open(&file.join("run"), Start::New).unwrap_err().to_string();
-        assert!(error.contains("file"), "{error}");
+        assert!(error.contains("file") && error.contains("another folder with --run"), "{error}");
     }
 }
