@@ -221,8 +221,8 @@ pub struct How<'a> {
 
 /// Runs `chosen` one after the other, saves the record of each as soon as it is there, and tells of it.
 pub fn measure(chosen: &[(&Chapter, &Experiment)], how: &How) -> Result<()> {
-    record::can_save(how.folder, chosen.iter().map(|(chapter, _)| chapter.name))?;
     let (machine, all) = (Machine::detect(), chosen.len());
+    record::can_save(how.folder, &machine, chosen.iter().map(|(chapter, _)| chapter.name))?;
     let whole = if how.verbose || chosen.is_empty() {
         Progress::hidden()
     } else {

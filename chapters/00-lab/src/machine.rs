@@ -43,6 +43,11 @@ impl Machine {
         format!("{} ({} cores)", self.cpu, self.cores)
     }
 
+    /// Whether it may be that machine at a later time: with a new driver, system or compiler, or GPUs that it shows only now.
+    pub fn may_be(&self, later: &Self) -> bool {
+        self.cpu == later.cpu && (self.gpus.is_empty() || self.gpus == later.gpus)
+    }
+
     /// The same with the widest vectors that the course uses, and the GPUs: `AMD EPYC, 2 cores, AVX2`.
     pub fn in_short(&self) -> String {
         let cores = if self.cores == 1 { "core" } else { "cores" };
@@ -68,8 +73,8 @@ pub struct Caches {
 }
 
 impl Machine {
-    /// What this machine is. Asks the operating system and NVIDIA's tools; takes at most a few seconds, most
-    /// often a few hundredths of one.
+    /// What this machine is. Asks the operating system and NVIDIA's tools; takes most often a few hundredths of a second, and
+    /// some ten where the driver has to start all GPUs first.
     pub fn detect() -> Self {
         let gpus = nvidia_gpus();
         Self {

@@ -3,14 +3,18 @@
 //! `book/records/MACHINE/machine.json` says what the machine is, `CHAPTER.json` next to it holds the
 //! runs of that chapter's experiments with their samples. `measure` alone writes them.
 
-use crate::{Error, Result, Samples, Unit, machine::Machine};
+use crate::{
+    Error, Result, Samples, Unit,
+    machine::Machine,
+    run::{files::unwritable, folder::LOCK},
+};
 use serde::{Deserialize, Serialize};
 use std::{
     cmp::Ordering,
     collections::BTreeMap,
     fmt::{Display, Write as _},
     fs,
-    io::Write as _,
+    io::{self, Write as _},
     path::Path,
 };
 
@@ -188,7 +192,7 @@ impl Records {
     /// # Errors
     /// [`Error::Damaged`] if it has no `machine.json`; [`Error::Message`] if a file is not a record.
     pub fn load(folder: &Path) -> Result<Self> {
-        let machine = read_json(&folder.join("machine.json"))?;
+        let machine = read_json(&folder.join(MACHINE))?;
         let name =
             folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let contributed =
@@ -236,8 +240,7 @@ impl Records {
         if let Some(skipped) = skipped {
             return Err(Error::Skipped { what, why: skipped.why.clone() });
         }
-        let ran = self.runs().find(|run| is_below(key, &run.experiment));
-        if ran.is_some_and(|run| !run.unfinished) {
+        if self.run_of(key).is_some_and(|run| !run.unfinished) {
             let near: Vec<String> = self
                 .values()
                 .filter(|v| v.key == key)
@@ -282,37 +285,65 @@ pub fn is_below(key: &str, experiment: &str) -> bool {
 }
 
 /// Puts `run` into the chapter's file in `folder`, replacing an earlier run of the same experiment,
-/// and writes `machine.json` next to it. Other experiments' runs stay.
+/// and writes `machine.json` next to it. Other experiments' runs stay, and a run that is at its end until the new one is, too.
 ///
 /// # Errors
 /// [`Error::Damaged`] if the folder cannot be written; the old file is then still whole.
 pub fn save(folder: &Path, machine: &Machine, chapter: &str, run: Run) -> Result<()> {
-    fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    // Two programs that measure at once each keep the other's runs. Not every system can lock a folder.
-    let turn = fs::File::open(folder);
+    fs::create_dir_all(folder).map_err(|e| not_written(folder, &e))?;
+    // Two programs that measure at once each keep the other's runs. Not every system can open a folder and lock it.
+    let turn = fs::File::open(folder)
+        .or_else(|_| fs::File::options().create(true).append(true).open(folder.join(LOCK)));
     let _ = turn.as_ref().map(fs::File::lock);
-    write_json(&folder.join("machine.json"), machine)?;
+    write_json(&folder.join(MACHINE), machine)?;
     let mut record = chapter_record(folder, chapter)?;
     match record.runs.iter_mut().find(|old| old.experiment == run.experiment) {
+        Some(old) if run.unfinished && !old.unfinished => {}
         Some(old) => *old = run,
         None => record.runs.push(run),
     }
     write_json(&folder.join(format!("{chapter}.json")), &record)
 }
 
-/// That [`save`] will work for these chapters, before minutes of measuring depend on it: the folder can be written, and
-/// the records that are in it can be read.
+/// That [`save`] will work for these chapters, before minutes of measuring depend on it: the folder can be written, the
+/// records that are in it can be read, and they are this machine's.
 ///
 /// # Errors
 /// As [`save`].
-pub fn can_save<'c>(folder: &Path, chapters: impl IntoIterator<Item = &'c str>) -> Result<()> {
-    // No more than is there already: another program may be about to write here.
-    let there = folder.ancestors().find(|at| at.exists()).unwrap_or(Path::new("."));
-    let probe = there.join(format!("{}.part", std::process::id()));
-    let written = fs::write(&probe, "{}").map_err(|e| Error::io(folder, e));
+pub fn can_save<'c>(
+    folder: &Path,
+    machine: &Machine,
+    chapters: impl IntoIterator<Item = &'c str>,
+) -> Result<()> {
+    // No more than is there already: another program may be about to write here. A link that leads nowhere is there, too.
+    let there = folder.ancestors().find(|at| at.symlink_metadata().is_ok());
+    let probe = there.unwrap_or(Path::new(".")).join(format!("{}.part", std::process::id()));
+    let written = fs::write(&probe, "{}").map_err(|e| not_written(folder, &e));
     let _ = fs::remove_file(&probe);
     written?;
-    chapters.into_iter().try_for_each(|chapter| chapter_record(folder, chapter).map(drop))
+    chapters.into_iter().try_for_each(|chapter| chapter_record(folder, chapter).map(drop))?;
+    let old = folder.join(MACHINE);
+    if !old.exists() {
+        return Ok(());
+    }
+    let old: Machine = read_json(&old)?;
+    if old.may_be(machine) {
+        return Ok(());
+    }
+    let [old, new] = [&old, machine].map(Machine::in_short);
+    let why = format!(
+        "its records are of another machine ({old}; this one: {new}); name this one with --machine NAME, or move the folder \
+         away"
+    );
+    Err(Error::damaged(folder, why))
+}
+
+/// The machine's file in its folder.
+const MACHINE: &str = "machine.json";
+
+/// What is said of a folder for records, or a file in it, that can't be written.
+fn not_written(path: &Path, error: &io::Error) -> Error {
+    unwritable(path, error, "--records")
 }
 
 /// The chapter's record in `folder`; an empty one if there is none yet.
@@ -340,8 +371,8 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
         file.write_all(text.as_bytes())?;
         file.sync_all()
     };
-    write().map_err(|e| Error::io(&part, e))?;
-    fs::rename(&part, path).map_err(|e| Error::io(path, e))
+    write().map_err(|e| not_written(&part, &e))?;
+    fs::rename(&part, path).map_err(|e| not_written(path, &e))
 }
 
 /// JSON for people: each value of a run on one line, and each that it skipped.

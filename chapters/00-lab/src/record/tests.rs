@@ -64,6 +64,16 @@ fn a_new_run_takes_the_place_of_the_old_one_and_no_other() {
     let ladder = records.all("matmul.ladder", &Params::new());
     assert_eq!(ladder[0].median.to_bits(), 7e9_f64.to_bits());
     assert!(records.find("matmul.sizes", &Params::new()).is_ok());
+    // One that is not at its end takes no place, but that of another such.
+    let part = |experiment: &str, values| Run { unfinished: true, ..run(experiment, values) };
+    for (experiment, kept) in [("matmul.ladder", 1), ("matmul.new", 2)] {
+        for values in [vec![], vec![value(experiment, 4, "a", 1e9), value(experiment, 8, "a", 1e9)]]
+        {
+            save(folder.path(), &Machine::default(), "matmul", part(experiment, values)).unwrap();
+        }
+        let records = Records::load(folder.path()).unwrap();
+        assert_eq!(records.all(experiment, &Params::new()).len(), kept, "{experiment}");
+    }
 }
 
 #[test]
@@ -75,7 +85,7 @@ fn those_who_save_at_once_keep_each_others_runs() {
             let machine = &machine;
             all.spawn(move || {
                 for n in 0..8 {
-                    can_save(at, ["lab"]).unwrap();
+                    can_save(at, machine, ["lab"]).unwrap();
                     let key = format!("lab.{part}.{n}");
                     save(at, machine, "lab", run(&key, vec![])).unwrap();
                 }
@@ -137,8 +147,16 @@ fn a_key_that_names_no_single_value_says_what_there_is() {
     for run in cut.chapters.values_mut().flat_map(|chapter| &mut chapter.runs) {
         run.unfinished = true;
     }
-    let missing = cut.find("matmul.ladder", &params(none));
-    assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{missing:?}");
+    let not_yet = |records: &Records, key, list| {
+        let missing = records.find(key, &params(list));
+        assert!(matches!(missing, Err(Error::NotMeasured { .. })), "{missing:?}");
+    };
+    not_yet(&cut, "matmul.ladder", none);
+    // A key's run is that of the longest name.
+    let part = Run { unfinished: true, ..run("matmul.ladder.more", vec![]) };
+    let mut longer = records.clone();
+    longer.chapters.get_mut("matmul").unwrap().runs.push(part);
+    not_yet(&longer, "matmul.ladder.more", &[]);
 }
 
 #[test]
@@ -186,16 +204,38 @@ fn a_value_is_a_line() {
 #[test]
 fn what_can_not_be_saved_is_known_before() {
     let (folder, before) = saved();
-    can_save(folder.path(), ["matmul", "new"]).unwrap();
+    let machine = &before.machine;
+    can_save(folder.path(), machine, ["matmul", "new"]).unwrap();
     assert_eq!(Records::load(folder.path()).unwrap().chapters, before.chapters);
     let new = folder.path().join("new");
-    can_save(&new, ["matmul"]).unwrap();
+    can_save(&new, machine, ["matmul"]).unwrap();
     assert!(!new.exists(), "nothing is left of the try");
     let file = folder.path().join("machine.json").join("below");
-    assert!(matches!(can_save(&file, ["matmul"]), Err(Error::Damaged { .. })));
+    let error = can_save(&file, machine, ["matmul"]).unwrap_err().to_string();
+    assert!(error.contains("below: it can't be written") && error.contains("--records"), "{error}");
+    #[cfg(unix)]
+    {
+        let circle = folder.path().join("circle");
+        std::os::unix::fs::symlink(&circle, &circle).unwrap();
+        can_save(&circle.join("new"), machine, ["matmul"]).unwrap_err();
+    }
+    // The records of another machine are not this one's; a driver and its GPU may have come since.
+    let gpus = |gpus: &[&str]| Machine {
+        gpus: gpus.iter().map(ToString::to_string).collect(),
+        driver: Some("580".to_owned()),
+        ..machine.clone()
+    };
+    can_save(folder.path(), &gpus(&["H200"]), ["matmul"]).unwrap();
+    save(folder.path(), &gpus(&["H200"]), "matmul", run("matmul.more", vec![])).unwrap();
+    for other in [gpus(&[]), gpus(&["T4"]), Machine { cpu: "b".to_owned(), ..gpus(&["H200"]) }] {
+        let error = can_save(folder.path(), &other, ["matmul"]).unwrap_err().to_string();
+        assert!(error.contains("another machine (a CPU, 0 cores, H200;"), "{error}");
+        assert!(error.contains("--machine NAME"), "{error}");
+    }
+    let machine = &gpus(&["H200"]);
     fs::write(folder.path().join("matmul.json"), "not JSON").unwrap();
-    assert!(can_save(folder.path(), ["lab"]).is_ok());
-    let error = can_save(folder.path(), ["lab", "matmul"]).unwrap_err().to_string();
+    assert!(can_save(folder.path(), machine, ["lab"]).is_ok());
+    let error = can_save(folder.path(), machine, ["lab", "matmul"]).unwrap_err().to_string();
     assert!(error.contains("matmul.json is not a record"), "{error}");
 }
 
