@@ -3,7 +3,7 @@
 
 use crate::{
     Config, Error, Layout, Model, Result, Tokenizer,
-    runner::text::Text,
+    runner::{job::MINUTES, text::Text},
     tokenizer::Pair,
     train::{Settings, Trainer, adamw::Moments},
 };
@@ -90,6 +90,19 @@ pub(super) struct Header<L> {
     log: L,
 }
 
+impl<L> Header<L> {
+    /// Whether a run can have these settings, and have come to this step.
+    fn can_be(&self) -> bool {
+        let Settings { batch, length, steps, seconds, .. } = self.settings;
+        let skipped = self.loss_scale.map_or(0, |scale| scale.skipped);
+        self.settings.check_run().is_ok()
+            && self.step <= steps
+            && self.step.checked_mul((batch * length) as u64).is_some()
+            && u64::try_from(skipped).is_ok_and(|skipped| skipped <= self.step)
+            && seconds.is_none_or(|seconds| seconds > 0.0 && seconds <= 60.0 * MINUTES)
+    }
+}
+
 /// A run that was read.
 pub struct Checkpoint {
     pub(super) header: Header<Log>,
@@ -125,7 +138,7 @@ impl Checkpoint {
             let (header, values) = unpack::<Header<Log>>(Kind::Text, bytes)?;
             header.config.check().map_err(|_| DAMAGED)?;
             let whole = values.len() == 3 * Layout::new(&header.config).len;
-            whole.then_some(Self { header, values }).ok_or(DAMAGED)
+            (whole && header.can_be()).then_some(Self { header, values }).ok_or(DAMAGED)
         })?)
     }
 

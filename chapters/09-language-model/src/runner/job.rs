@@ -115,6 +115,8 @@ pub struct Outcome {
     pub points: Vec<Point>,
 }
 
+/// The most minutes of a run by the clock.
+pub(super) const MINUTES: f64 = 1e6;
 /// Steps that are timed at least, to find how many fit into minutes.
 const TIMED: u64 = 4;
 /// The part of the minutes in which steps are timed, and the most seconds. A machine that slows down later still trains for
@@ -342,22 +344,10 @@ fn check(job: &Job) -> Result<()> {
         return Ok(()); // the rest is the checkpoint's
     }
     job.config.check()?;
-    job.settings.check()?;
-    let Settings { batch, length, .. } = job.settings;
+    job.settings.check_run()?;
     on_cores(job, &job.settings)?;
-    if length < 2 {
-        return Err(Error::Config(format!(
-            "a context of {length}; a model that sees one token before the next takes 2 or more"
-        )));
-    }
-    if batch.checked_mul(length).is_none_or(|rows| !(1..1 << 24).contains(&rows)) {
-        return Err(Error::Config(format!(
-            "a batch of {batch} sequences of {length} tokens; a step takes 1 to {} tokens",
-            (1 << 24) - 1
-        )));
-    }
     match job.amount {
-        Amount::Minutes(minutes) if !(minutes > 0.0 && minutes <= 1e6) => Err(Error::Config(
+        Amount::Minutes(minutes) if !(minutes > 0.0 && minutes <= MINUTES) => Err(Error::Config(
             format!("{} minutes; a run takes more than 0 and at most a million", short(minutes)),
         )),
         Amount::Tokens(0) => Err(Error::Config("no tokens; a run takes 1 or more".to_owned())),

@@ -308,7 +308,7 @@ pub(crate) fn due(settings: &Settings, step: u64) -> bool {
 /// Steps of a run of so many seconds that goes on as fast as between two moments: step and seconds of each.
 pub fn fitting(before: (u64, f64), now: (u64, f64), seconds: f64) -> u64 {
     let each = (now.1 - before.1) / (now.0 - before.0).max(1) as f64;
-    now.0 + ((seconds - now.1) / each).max(0.0) as u64
+    now.0.saturating_add(((seconds - now.1) / each).max(0.0) as u64)
 }
 
 /// How much more than a guess among all tokens a model may lose, before it has learned anything.

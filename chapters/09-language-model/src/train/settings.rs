@@ -68,6 +68,27 @@ impl Settings {
         (self.numbers == Numbers::F16).then(|| Scaler::new(Scaling::Dynamic(PYTORCH)))
     }
 
+    /// Refuses what no run of the command has.
+    ///
+    /// # Errors
+    /// As [`Settings::check`]; [`Error::Config`] for a step of too few tokens, or of too many.
+    pub fn check_run(&self) -> Result<()> {
+        self.check()?;
+        let Self { batch, length, .. } = *self;
+        if length < 2 {
+            return Err(Error::Config(format!(
+                "a context of {length}; a model that sees one token before the next takes 2 or more"
+            )));
+        }
+        if batch.checked_mul(length).is_none_or(|rows| !(1..1 << 24).contains(&rows)) {
+            return Err(Error::Config(format!(
+                "a batch of {batch} sequences of {length} tokens; a step takes 1 to {} tokens",
+                (1 << 24) - 1
+            )));
+        }
+        Ok(())
+    }
+
     /// # Errors
     /// [`Error::Config`] if no run can have these settings.
     pub fn check(&self) -> Result<()> {
@@ -89,7 +110,7 @@ impl Settings {
             ("eps", eps, eps > 0.0, "a number above 0"),
         ];
         for (name, value, right, range) in numbers {
-            if !right || !value.is_finite() {
+            if !right || !(value as f32).is_finite() {
                 return Err(Error::Config(format!("the {name} is {value:?}; it must be {range}")));
             }
         }

@@ -204,7 +204,7 @@ pub(crate) fn restore<B: Backend>(
     for (place, values) in places.into_iter().zip([parameters, &moments.m, &moments.v]) {
         engine.from_file(place, values);
     }
-    engine.set_updates(steps as u32 - updates_skipped(scaler));
+    engine.set_updates((steps - updates_skipped(scaler)) as u32);
 }
 
 /// A step begins, with this factor before its derivatives.
@@ -231,13 +231,13 @@ pub(crate) fn close<B: Backend>(
         _ => step.check(),
     };
     if !finite {
-        engine.set_updates(step.step as u32 - 1 - skipped);
+        engine.set_updates((step.step - 1 - skipped) as u32);
         engine.set_clip(1.0); // the next may move them again
     }
     closed
 }
 
 /// Steps after which nothing moved.
-fn updates_skipped(scaler: Option<Scaler>) -> u32 {
-    scaler.map_or(0, |scaler| scaler.state().skipped as u32)
+fn updates_skipped(scaler: Option<Scaler>) -> u64 {
+    scaler.map_or(0, |scaler| scaler.state().skipped as u64)
 }

@@ -1,6 +1,7 @@
 use cpu_gpu::gpu::{Kind, testing};
+use lab::run::checkpoint::{pack, unpack};
 use lab::run::disk::{Fault, fail};
-use lab::run::{METRICS, MODEL};
+use lab::run::{self, CHECKPOINT, METRICS, MODEL};
 use lab::testing::{put, runs};
 use language_model::generate::{TOKENIZER, load};
 use language_model::runner::checkpoint::{Checkpoint, save};
@@ -8,6 +9,7 @@ use language_model::runner::job::{Amount, CHECKPOINT_EVERY, Job, Outcome, train,
 use language_model::train::{Flow, Settings, adamw::AdamW, validation};
 use language_model::{Config, Result, Tokenizer, product::Numbers, runner::text::Text};
 use multi_gpu::replicas::member::Launcher;
+use serde_json::{Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{fs, path::Path, time::Duration};
 use tempfile::TempDir;
@@ -264,17 +266,41 @@ fn replicas_learn_as_one_model_does() {
 #[test]
 fn a_run_that_goes_on_is_asked_for_its_memory_too() {
     let root = workspace();
-    let job = job(root.path(), "long");
+    let config = Config { layers: 32, ..CONFIG };
+    let job = Job { config, ..job(root.path(), "long") };
     train(&job, false, &mut stops_at(1)).unwrap();
     let text = Text::find(root.path(), None, 300).unwrap();
     let saved = Checkpoint::load(&job.folder).unwrap();
     let (mut trainer, log) = saved.resume(&job.folder, &text, 1).unwrap();
     // As from a machine with more of it.
-    trainer.settings.length = 1 << 24;
+    trainer.settings.length = (1 << 23) - 1;
     save(&job.folder, &trainer, &log).unwrap();
     for replicas in [1, 2] {
         let said = refused(&Job { resume: true, replicas: many(replicas), ..job.clone() });
         assert!(said.contains("a step needs") && said.contains("--recompute 4"), "{said}");
+    }
+    // What no run has written.
+    let path = job.folder.join(CHECKPOINT);
+    let (mut header, values) = unpack::<Value>(run::Kind::Text, &fs::read(&path).unwrap()).unwrap();
+    header["settings"]["steps"] = json!(u64::MAX);
+    let resumed = |header: &Value, values: &Vec<f32>| {
+        fs::write(&path, pack(run::Kind::Text, header, [values]).unwrap()).unwrap();
+        refused(&Job { resume: true, ..job.clone() })
+    };
+    for (at, value) in [
+        ("/settings/accumulate", json!(0)),
+        ("/settings/length", json!(0)),
+        ("/settings/batch", json!(1_u64 << 62)),
+        ("/settings/lr", json!(1e300)),
+        ("/settings/seconds", json!(-1.0)),
+        ("/settings/steps", json!(0)),
+        ("/step", json!(u64::MAX)),
+        ("/loss_scale", json!({ "scale": 1.0, "good": 0, "skipped": 2 })),
+    ] {
+        let mut odd = header.clone();
+        *odd.pointer_mut(at).unwrap() = value;
+        let said = resumed(&odd, &values);
+        assert!(said.contains("damaged or cut short"), "{at}: {said}");
     }
 }
 
