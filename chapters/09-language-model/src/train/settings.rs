@@ -101,13 +101,14 @@ impl Settings {
         let AdamW { beta1, beta2, eps, decay } = self.rule;
         // A step leaves a part of each weight. Where it does not, the decay is too large, or the rate is, if that is above 1.
         let part = (0.0..1.0).contains(&(decay * self.lr.min(1.0)));
+        let [lr, clip, least] = [self.lr, self.clip, eps].map(|value| value as f32); // of a step
         let numbers = [
-            ("learning rate", self.lr, self.lr > 0.0, "a number above 0, such as --lr 0.001"),
-            ("limit of the gradient's norm", self.clip, self.clip > 0.0, "a number above 0"),
+            ("learning rate", self.lr, lr > 0.0, "a number above 0, such as --lr 0.001"),
+            ("limit of the gradient's norm", self.clip, clip > 0.0, "a number above 0"),
             ("decay", decay, part, "a number from 0 to below 1 over --lr, such as --decay 0.1"),
             ("beta1", beta1, (0.0..1.0).contains(&beta1), "0 to below 1"),
             ("beta2", beta2, (0.0..1.0).contains(&beta2), "0 to below 1"),
-            ("eps", eps, eps > 0.0, "a number above 0"),
+            ("eps", eps, least > 0.0, "a number above 0"),
         ];
         for (name, value, right, range) in numbers {
             if !right || !(value as f32).is_finite() {

@@ -415,6 +415,7 @@ fn what_cannot_be_trained_is_refused_before_a_folder_is_made() {
         (amount(Amount::Minutes(1e308)), "1e308 minutes"),
         (settings(Settings { batch: 0, ..good.settings }), "a batch of 0"),
         (settings(Settings { length: 1, ..good.settings }), "a context of 1; "),
+        (settings(Settings { lr: 1e-50, ..good.settings }), "the learning rate is 1e-50; "),
         (settings(Settings { rule: decays, ..good.settings }), "the decay is 1e30; "),
         (Job { config, ..good.clone() }, "smaller --batch"),
         (Job { resume: true, ..good.clone() }, "--resume"),
