@@ -12,6 +12,16 @@ use std::{collections::BTreeMap, path::Path};
 /// The deviation of the first weights (Radford et al. 2019, GPT-2).
 const DEVIATION: f64 = 0.02;
 
+/// What is wrong with values of which one [`is_ruined`].
+pub(crate) const RUINED: &str =
+    "some of its weights are infinite or not numbers, or far too large; train the model again";
+
+/// Whether a weight or a mean is what no model that learns has: its weights are not nearly as large, nor are its gradients,
+/// whose norm is clipped.
+pub(crate) fn is_ruined(value: f32) -> bool {
+    value.is_nan() || value.abs() > 1e6
+}
+
 /// A transformer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
@@ -115,6 +125,9 @@ impl Model {
         let sum = about.get("sha256");
         if sum.is_some_and(|sum| *sum != check_sum(&[says("config"), &tokenizer], &parameters)) {
             return Err(damaged("it is damaged: its check sum is another one"));
+        }
+        if parameters.iter().any(|value| is_ruined(*value)) {
+            return Err(Error::file(path, RUINED));
         }
         Ok(Self { config, layout, parameters, tokenizer })
     }

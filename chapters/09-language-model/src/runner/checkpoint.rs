@@ -3,6 +3,7 @@
 
 use crate::{
     Config, Error, Layout, Model, Result, Tokenizer,
+    model::{RUINED, is_ruined},
     runner::{job::MINUTES, text::Text},
     tokenizer::Pair,
     train::{Settings, Trainer, adamw::Moments},
@@ -117,8 +118,7 @@ pub fn save(folder: &Path, trainer: &Trainer, log: &Log) -> Result<()> {
     let Trainer { config, settings, step, .. } = *trainer;
     let (model, moments) = (trainer.model(), trainer.moments());
     let mut values = model.parameters.iter().chain(&moments.m).chain(&moments.v);
-    // A model that learns has no weight nearly as large, nor have its gradients, whose norm is clipped.
-    if let Some(found) = values.find(|value| value.is_nan() || value.abs() > 1e6) {
+    if let Some(found) = values.find(|value| is_ruined(**value)) {
         let (found, lr) = (f64::from(*found), trainer.last_rate());
         return Err(Error::Diverged { step, lr, what: "a parameter or a mean", found });
     }
@@ -138,7 +138,11 @@ impl Checkpoint {
             let (header, values) = unpack::<Header<Log>>(Kind::Text, bytes)?;
             header.config.check().map_err(|_| DAMAGED)?;
             let whole = values.len() == 3 * Layout::new(&header.config).len;
-            (whole && header.can_be()).then_some(Self { header, values }).ok_or(DAMAGED)
+            (whole && header.can_be()).then_some(()).ok_or(DAMAGED)?;
+            if values.iter().any(|value| is_ruined(*value)) {
+                return Err(RUINED);
+            }
+            Ok(Self { header, values })
         })?)
     }
 

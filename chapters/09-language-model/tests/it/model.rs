@@ -61,6 +61,11 @@ fn damaged_files_are_refused_with_a_sentence() {
         fs::write(&path, bytes).unwrap();
         refused(Model::load(&path), [why]);
     }
+    for ruined in [f32::NAN, f32::INFINITY, -3e38, 1e20] {
+        let ruins = Model { parameters: vec![ruined; model.parameters.len()], ..model.clone() };
+        ruins.save(&path).unwrap();
+        refused(Model::load(&path), ["infinite or not numbers"]);
+    }
     let mut other = model.clone();
     other.config.hidden = 6; // the layout stays: the shapes in the file do not fit the sizes
     fs::write(&path, other.to_bytes(&other.parameters).unwrap_or_default()).unwrap();

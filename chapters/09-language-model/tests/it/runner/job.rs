@@ -302,6 +302,10 @@ fn a_run_that_goes_on_is_asked_for_its_memory_too() {
         let said = resumed(&odd, &values);
         assert!(said.contains("damaged or cut short"), "{at}: {said}");
     }
+    for ruined in [f32::NAN, 3e38, -1e20] {
+        let said = resumed(&header, &vec![ruined; values.len()]);
+        assert!(said.contains("infinite or not numbers"), "{said}");
+    }
 }
 
 #[test]
