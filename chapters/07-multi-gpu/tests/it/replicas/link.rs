@@ -3,8 +3,10 @@ use cpu_gpu::gpu::{open, testing::opencl};
 use engine::cpu::Cpu;
 use multi_gpu::replicas::link::{Joint, Link, broken_gradients};
 use multi_gpu::replicas::show::{self, sums};
+use multi_gpu::replicas::watch::STEPS;
 use multi_gpu::{Rank, Result, threads};
 use performance::gpu::Gpu;
+use std::{thread, time::Duration};
 use training::{loss::Tally, team::Team};
 
 /// What each of `size` ranks comes to with its link.
@@ -87,6 +89,22 @@ fn a_device_looks_at_each_bucket_of_its_own_gradient_before_the_sum() {
         for error in [on_cores, by_kernels].into_iter().flat_map(Result::unwrap) {
             assert_eq!(error.to_string(), broken_gradients(&[1]).to_string());
         }
+    }
+}
+
+#[test]
+fn who_has_twice_as_many_images_is_not_slow() {
+    for (images, warned) in [(2, false), (5, false), (6, true)] {
+        let told = linked(3, |link, joint| {
+            for _ in 0..STEPS {
+                link.part(images);
+                link.begin(false);
+                thread::sleep(Duration::from_millis(4 * u64::from(link.rank == Rank(0))));
+                sums(joint, &mut [1.0], &mut [0.1; 2])?;
+            }
+            Ok(link.warning().is_some())
+        });
+        assert_eq!(told, [warned; 3], "{images}");
     }
 }
 
