@@ -53,7 +53,10 @@ fn connect(to: &str, detector: &Detector, look: Look) -> Result<TcpStream> {
         });
         match connected {
             Ok(stream) => return Ok(stream),
-            Err(error) if begun.elapsed() >= detector.limits.arrival => {
+            Err(error)
+                if error.kind() == io::ErrorKind::InvalidInput // no address will do
+                    || begun.elapsed() >= detector.limits.arrival =>
+            {
                 return Err(Error::Config(format!(
                     "{to} can't be reached ({error}); see that rank 0 runs, that its address is right and that no \
                      firewall is between"
@@ -69,7 +72,7 @@ fn hello(stream: &TcpStream) -> Option<Hello> {
     stream.set_nonblocking(false).ok()?;
     stream.set_read_timeout(Some(GREETING)).ok()?;
     match Frame::read(&mut stream.take(MOST_HELLO)) {
-        Ok((Frame::Hello(hello), _)) if hello.protocol == PROTOCOL => Some(hello),
+        Ok((Frame::Hello(hello), _)) => Some(hello),
         _ => None,
     }
 }
@@ -77,6 +80,13 @@ fn hello(stream: &TcpStream) -> Option<Hello> {
 /// What is wrong with a rank that comes.
 fn wrong(hello: &Hello, detector: &Detector) -> Option<String> {
     let (Rank(rank), me, size) = (hello.rank, detector.rank.0, detector.size());
+    if hello.protocol != PROTOCOL {
+        return Some(format!(
+            "rank {rank} speaks {:?}, and rank {me} {PROTOCOL:?}: it is of another version of this program; copy one build \
+             to all machines",
+            hello.protocol
+        ));
+    }
     let why = if hello.size != size {
         format!("a rank counts {} ranks, and rank {me} counts {size}", hello.size)
     } else if rank <= me || rank >= size {

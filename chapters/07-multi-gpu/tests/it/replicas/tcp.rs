@@ -149,6 +149,15 @@ fn those_who_do_not_come_or_come_twice_are_named() {
     for error in said.chain(others.map(|other| other.join().unwrap())) {
         assert!(error.starts_with("two processes say that they are rank 1"), "{error}");
     }
+    // One of another version, and an address that can't be one.
+    let (mut line, protocol) = (TcpStream::connect(&address).unwrap(), "throughput 2".to_owned());
+    let Frame::Hello(own) = hello(1, 2) else { unreachable!() };
+    line.write_all(&Frame::Hello(Hello { protocol, ..own }).header()).unwrap();
+    let error = refusal(lead(&listener, 2, QUICK));
+    assert!(error.contains("rank 1 speaks") && error.contains("one build"), "{error}");
+    let slow = Limits { arrival: Duration::from_mins(5), ..QUICK };
+    let error = refusal(follow("rank-0", 1, 2, slow));
+    assert!(error.starts_with("rank-0 can't be reached (invalid socket address"), "{error}");
 }
 
 #[test]
