@@ -24,9 +24,6 @@ pub struct Gpus<C> {
     nccl: Nccl,
 }
 
-/// What ranks on cores tell of their device begins so.
-const CORES: &[u8] = b"cpu ";
-
 /// What a rank tells of its device: ranks that tell the same have one together.
 fn place(device: Device) -> Vec<u8> {
     // A machine without this file has no ranks on another one.
@@ -58,7 +55,7 @@ where
     let all = others.all_gather_bytes(&mine)?;
     let here = all.iter().filter(|place| **place == mine).count();
     let joined = |comm: Shared, told| Ok(Joined { comm, told, here });
-    let alone = all.len() == 1 || all.iter().any(|of| of.starts_with(CORES));
+    let alone = all.len() == 1 || all.iter().any(|of| !of.starts_with(b"cuda"));
     let (Device::Cuda(gpu), false) = (device, alone) else {
         return joined(Arc::new(Mutex::new(others)), None);
     };

@@ -1,4 +1,4 @@
-use lab::Device;
+use lab::{Device, device::Driven};
 use multi_gpu::{
     comm::gpus::{Joined, over_nccl},
     threads,
@@ -7,10 +7,13 @@ use multi_gpu::{
 #[test]
 fn without_gpus_the_engine_stays_and_the_reason_is_told() {
     // A GPU that no machine has, so that machines with NCCL do the same.
-    let gpu = Device::Cuda(1000);
-    for (devices, told) in
-        [([Device::Cpu; 2], false), ([Device::Cpu, gpu], false), ([gpu; 2], true)]
-    {
+    let (gpu, opencl) = (Device::Cuda(1000), Device::OpenCl(Driven::Cpu, 0));
+    for (devices, told) in [
+        ([Device::Cpu; 2], false),
+        ([Device::Cpu, gpu], false),
+        ([gpu, opencl], false),
+        ([gpu; 2], true),
+    ] {
         let said = threads::run(2, |comm| {
             let device = devices[comm.rank().0];
             let Joined { comm, told: why, here } = over_nccl(comm, device)?;
