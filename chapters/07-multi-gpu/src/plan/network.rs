@@ -99,10 +99,10 @@ impl Network {
         0.5 * self.fastest(bytes, p)
     }
 
-    /// Seconds to send `bytes` to the card that is `stride` ranks away.
-    pub fn send(&self, bytes: f64, stride: usize) -> f64 {
+    /// Seconds to send `bytes` on its slowest way among so many cards.
+    pub fn send(&self, bytes: f64, cards: usize) -> f64 {
         let (link, sharing) =
-            if stride < self.island { (self.inside, 1.0) } else { (self.between, self.sharing) };
+            if cards <= self.island { (self.inside, 1.0) } else { (self.between, self.sharing) };
         link.alpha + bytes * link.beta * sharing
     }
 }

@@ -261,7 +261,7 @@ pub(super) fn estimate(
     let (m, stages_between) = (m as f64, (pipeline - 1) as f64);
 
     let arrives = stages.iter().skip(1).map(|s| s.arrives).fold(0.0, f64::max);
-    let send = card.network.send(arrives * b * p.activation / t, data * tensor);
+    let send = card.network.send(arrives * b * p.activation / t, split.cards());
     let replicated = stages.iter().max_by(|x, y| x.sum.parameters.total_cmp(&y.sum.parameters));
     let (parameters, blocks) =
         replicated.map_or((0.0, 1), |s| (s.sum.parameters / t, s.blocks.max(1)));

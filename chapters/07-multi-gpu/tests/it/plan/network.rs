@@ -18,6 +18,10 @@ fn a_shared_adapter_is_as_much_slower_as_there_are_cards_behind_it() {
         let shared = network(8, 8.0).all_reduce(route, 1e12, 64);
         assert!(shared / own > 3.0 && shared / own <= 8.0, "{route:?} {}", shared / own);
     }
+    // From stage to stage, too, once there are more cards than an island has.
+    let net = network(8, 8.0);
+    assert_eq!(net.send(1e6, 8), net.inside.message(1e6));
+    assert!(net.send(1e6, 9) > net.between.message(1e6));
 }
 
 #[test]
