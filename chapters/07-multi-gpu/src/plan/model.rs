@@ -92,6 +92,12 @@ impl Precision {
         Self { weight: 2.0, gradient: 2.0, optimizer, activation: 2.0 }
     }
 
+    /// Bytes that the optimizer moves for each parameter: it reads the gradient, and reads and writes the weight and its own
+    /// numbers.
+    pub fn moved(&self) -> f64 {
+        2.0 * self.optimizer + self.gradient + 2.0 * self.weight
+    }
+
     /// Everything in sixteen bits, without f32 copies: the least memory, and chapter 6 shows what it costs.
     pub fn narrow(moves: Moves) -> Self {
         let optimizer = 2.0 * moves.numbers() as f64;

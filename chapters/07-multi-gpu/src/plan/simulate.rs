@@ -101,8 +101,7 @@ impl Job {
             Layer { forward, backward, bytes: block.parameters * work.precision.gradient }
         });
         let layers = layers.collect();
-        let bytes = 2.0 * work.precision.optimizer + 2.0 * work.precision.weight;
-        let update = work.parameters() * bytes / card.bandwidth;
+        let update = work.parameters() * work.precision.moved() / card.bandwidth;
         Self { layers, buckets, route: None, update: update + card.kernel.start, jitter: 0.0 }
     }
 

@@ -281,7 +281,6 @@ pub(super) fn estimate(
     let rounds = if zero < 2 { 1.0 } else { m };
     let data = (travels - behind).max(travels / (n * rounds)) + after;
     // ANCHOR_END: data
-    let moved = 2.0 * p.optimizer + p.gradient + 2.0 * p.weight;
     let terms = Terms {
         compute: m * compute,
         recompute: m * again,
@@ -289,7 +288,7 @@ pub(super) fn estimate(
         tensor: m * sums,
         stages: if pipeline > 1 { 2.0 * stages_between * send } else { 0.0 },
         data,
-        update: parameters / share(1) * moved / card.bandwidth,
+        update: parameters / share(1) * p.moved() / card.bandwidth,
     };
     let memories = stages.iter().enumerate().map(|(at, s)| memory(at, s));
     let memory = memories.max_by(|x, y| x.total().total_cmp(&y.total())).unwrap_or_default();

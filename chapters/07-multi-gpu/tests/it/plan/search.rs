@@ -4,7 +4,8 @@ use lab::testing::refused;
 use multi_gpu::plan::cards::Card;
 use multi_gpu::plan::model::{Transformer, Workload};
 use multi_gpu::plan::search::{MOST_EXAMPLES, Question, all, best, divisors, one};
-use multi_gpu::plan::split::{Memory, Split};
+use multi_gpu::plan::simulate::{Buckets, Job};
+use multi_gpu::plan::split::{Estimate, Memory, Split};
 use proptest::prelude::*;
 
 fn question(name: &str, card: &str, cards: usize, batch: usize) -> Question {
@@ -21,7 +22,10 @@ fn one_card_takes_what_chapter_3_counts() {
         for batch in [1, 32, 100] {
             let work = Workload::named(name, moves).unwrap();
             let question = Question { work, ..question("mlp", "h100", 1, batch) };
-            let found = one(&question, Split::ONE).unwrap().memory;
+            let Estimate { memory: found, terms, .. } = one(&question, Split::ONE).unwrap();
+            let Question { work, card, .. } = &question;
+            let simulated = Job::of(work, card, batch as f64, Buckets::AtTheEnd).update;
+            assert!(((simulated - card.kernel.start) / terms.update - 1.0).abs() < 1e-9);
             let Memory { weights, gradients, optimizer, activations, scratch } = found;
             let found = [weights, gradients, optimizer, activations, scratch];
             let wanted = Bytes::of(&counts, batch as u64, moves);
