@@ -57,22 +57,26 @@ pub fn divisors(n: usize) -> Vec<usize> {
 ///
 /// # Errors
 /// [`Error::Config`] without cards or examples, or with more than [`MOST_CARDS`] and [`MOST_EXAMPLES`].
-// ANCHOR: all
 pub fn all(question: &Question) -> Result<Vec<Estimate>> {
+    let mut found = Vec::new();
+    each(question, |one| found.push(one))?;
+    Ok(found)
+}
+
+/// [`all`], one after the other: there may be millions.
+// ANCHOR: all
+fn each(question: &Question, mut see: impl FnMut(Estimate)) -> Result<()> {
     check(question)?;
     let Question { work, card, cards, batch } = question;
-    let mut found = Vec::new();
     for pipeline in 1..=work.blocks.len().min(*cards) {
         let stages = split::stages(&work.blocks, pipeline);
         for cut in cuts(question, pipeline) {
             for split in variants(cut, batch / cut.data) {
-                let stages = &stages;
-                let one = split::estimate(work, stages, card, *batch, split);
-                found.push(one);
+                see(split::estimate(work, &stages, card, *batch, split));
             }
         }
     }
-    Ok(found)
+    Ok(())
 }
 // ANCHOR_END: all
 
@@ -107,9 +111,9 @@ fn cuts(question: &Question, pipeline: usize) -> Vec<Split> {
 /// `ZeRO`'s stages, numbers of micro-batches and recomputing, for a replica's part of the batch.
 fn variants(cut: Split, share: usize) -> Vec<Split> {
     let stages = if cut.data > 1 { 0..=3 } else { 0..=0 };
-    let mut found = Vec::new();
+    let (pieces, mut found) = (divisors(share), Vec::new());
     for zero in stages {
-        for micro_batches in divisors(share) {
+        for &micro_batches in &pieces {
             for recompute in [false, true] {
                 found.push(Split { zero, micro_batches, recompute, ..cut });
             }
@@ -146,27 +150,39 @@ pub fn one(question: &Question, split: Split) -> Result<Estimate> {
 /// # Errors
 /// [`Error::Config`] if none fits, with what would; and as [`all`].
 pub fn best(question: &Question) -> Result<Plan> {
-    let mut found = all(question)?;
-    let tried = found.len();
-    found.retain(|e| e.memory.total() <= question.card.memory);
     // Of those that are as fast to a millionth, the one with fewer micro-batches, for small products reach less of the
     // peak; then the one with less machinery, and with less memory.
-    found.sort_by_cached_key(|e| {
+    let key = |e: &Estimate| {
         let Split { zero, micro_batches, recompute, .. } = e.split;
         let time = (e.terms.total().ln() * 1e6).round() as i64;
         (time, micro_batches, recompute, zero, e.split.cards(), e.memory.total() as u64)
-    });
+    };
+    let cut = |e: &Estimate| (e.split.data, e.split.pipeline, e.split.tensor);
+    let (mut tried, mut fitting) = (0, 0);
+    let mut found: Vec<Estimate> = Vec::new(); // the best of each cut
+    each(question, |one| {
+        tried += 1;
+        if one.memory.total() > question.card.memory {
+            return;
+        }
+        fitting += 1;
+        match found.last_mut().filter(|last| cut(last) == cut(&one)) {
+            Some(last) if key(&one) < key(last) => *last = one,
+            Some(_) => {}
+            None => found.push(one),
+        }
+    })?;
+    found.sort_by_cached_key(key);
     let Some(best) = found.first().copied() else {
         return Err(nothing_fits(question, tried));
     };
-    let cut = |e: &Estimate| (e.split.data, e.split.pipeline, e.split.tensor);
-    let runner_up = found.iter().find(|e| cut(e) != cut(&best)).copied();
+    let runner_up = found.get(1).copied();
     let lost_by = runner_up.and_then(|other| {
         let terms = other.terms.named().into_iter().zip(best.terms.named());
         let more = terms.map(|((name, its), (_, ours))| (name, its - ours));
         more.max_by(|x, y| x.1.total_cmp(&y.1)).filter(|(_, seconds)| *seconds > 0.0)
     });
-    Ok(Plan { best, runner_up, lost_by, tried, fitting: found.len() })
+    Ok(Plan { best, runner_up, lost_by, tried, fitting })
 }
 
 /// The smallest number of cards, doubled again and again, over which the model fits; `None` if not even over
@@ -178,7 +194,9 @@ pub fn cards_needed(question: &Question) -> Result<Option<usize>> {
     let mut cards = 1;
     while cards <= MOST_CARDS {
         let wanted = Question { cards, ..question.clone() };
-        if all(&wanted)?.iter().any(|e| e.memory.total() <= question.card.memory) {
+        let mut fits = false;
+        each(&wanted, |e| fits |= e.memory.total() <= question.card.memory)?;
+        if fits {
             return Ok(Some(cards));
         }
         cards *= 2;
@@ -188,8 +206,11 @@ pub fn cards_needed(question: &Question) -> Result<Option<usize>> {
 
 fn nothing_fits(question: &Question, tried: usize) -> Error {
     let size = |bytes: f64| lab::Unit::Bytes.format(bytes);
-    let least = all(question).ok().and_then(|found| {
-        found.into_iter().min_by(|x, y| x.memory.total().total_cmp(&y.memory.total()))
+    let mut least: Option<Estimate> = None;
+    let _ = each(question, |one| {
+        if least.is_none_or(|least| one.memory.total() < least.memory.total()) {
+            least = Some(one);
+        }
     });
     let closest = least.map_or(String::new(), |least| {
         format!(

@@ -134,7 +134,7 @@ pub struct Estimate {
 }
 
 /// What the blocks of a pipeline's stage need together.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Stage {
     sum: Block,
     blocks: usize,
@@ -175,8 +175,9 @@ impl Stage {
     }
 }
 
-/// The blocks in `count` stages, so that the slowest stage has as few operations as possible.
-pub(super) fn stages(blocks: &[Block], count: usize) -> Vec<Stage> {
+/// The blocks in `count` stages, so that the slowest stage has as few operations as possible. Of equal stages behind the first
+/// one there is one, with the number that the first of them has.
+pub(super) fn stages(blocks: &[Block], count: usize) -> Vec<(usize, Stage)> {
     let work: Vec<f64> = blocks.iter().map(|b| b.forward + b.backward).collect();
     // How many blocks each stage takes if none may do more than `most`, and leaves one for each stage behind it.
     let cut = |most: f64| {
@@ -197,13 +198,20 @@ pub(super) fn stages(blocks: &[Block], count: usize) -> Vec<Stage> {
         let middle = 0.5 * (low + high);
         if cut(middle).0 { high = middle } else { low = middle }
     }
-    cut(high).1.into_iter().map(|range| Stage::of(blocks, range)).collect()
+    let mut stages: Vec<(usize, Stage)> = Vec::new();
+    for (at, range) in cut(high).1.into_iter().enumerate() {
+        let stage = Stage::of(blocks, range);
+        if stages.iter().skip(1).all(|(_, other)| *other != stage) {
+            stages.push((at, stage));
+        }
+    }
+    stages
 }
 
 /// What a step on `batch` examples takes if it is split like this. The stages are those of [`stages`].
 pub(super) fn estimate(
     work: &Workload,
-    stages: &[Stage],
+    stages: &[(usize, Stage)],
     card: &Card,
     batch: usize,
     split: Split,
@@ -249,20 +257,18 @@ pub(super) fn estimate(
         (forward + backward, again, sums, backward)
     };
     // ANCHOR_END: stage
-    let whole = |s: &&Stage| {
-        let (compute, again, sums, _) = times(s);
-        compute + again + sums
-    };
-    let slowest = stages.iter().max_by(|x, y| whole(x).total_cmp(&whole(y)));
-    let Some(slowest) = slowest else {
+    let whole = |(compute, again, sums, _): &(f64, f64, f64, f64)| compute + again + sums;
+    let all = stages.iter().map(|(_, s)| times(s));
+    let slowest = all.max_by(|x, y| whole(x).total_cmp(&whole(y)));
+    let Some((compute, again, sums, backward)) = slowest else {
         return Estimate { split, memory: Memory::default(), terms: Terms::default() };
     };
-    let (compute, again, sums, backward) = times(slowest);
     let (m, stages_between) = (m as f64, (pipeline - 1) as f64);
 
-    let arrives = stages.iter().skip(1).map(|s| s.arrives).fold(0.0, f64::max);
+    let arrives = stages.iter().skip(1).map(|(_, s)| s.arrives).fold(0.0, f64::max);
     let send = card.network.send(arrives * b * p.activation / t, split.cards());
-    let replicated = stages.iter().max_by(|x, y| x.sum.parameters.total_cmp(&y.sum.parameters));
+    let stage = stages.iter().map(|(_, s)| s);
+    let replicated = stage.max_by(|x, y| x.sum.parameters.total_cmp(&y.sum.parameters));
     let (parameters, blocks) =
         replicated.map_or((0.0, 1), |s| (s.sum.parameters / t, s.blocks.max(1)));
     // ANCHOR: data
@@ -290,7 +296,7 @@ pub(super) fn estimate(
         data,
         update: parameters / share(1) * p.moved() / card.bandwidth,
     };
-    let memories = stages.iter().enumerate().map(|(at, s)| memory(at, s));
+    let memories = stages.iter().map(|(at, s)| memory(*at, s));
     let memory = memories.max_by(|x, y| x.total().total_cmp(&y.total())).unwrap_or_default();
     Estimate { split, memory, terms }
 }

@@ -47,6 +47,9 @@ fn a_large_batch_takes_no_longer_and_a_silly_one_is_refused() {
         // None fits, or one does: it is found out at once.
         let _ = best(&question("gpt-7b", "h100", 1, batch));
     }
+    // Millions of splits, in a thousand stages.
+    let deep = "gpt:layers=1000,width=7560,heads=1260,sequence=2048,vocabulary=50257";
+    assert!(best(&question(deep, "h100", 15_120, 735_134_400)).unwrap().tried > 1_000_000);
     assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
     for batch in [MOST_EXAMPLES + 1, usize::MAX] {
         refused(best(&question("gpt-7b", "h100", 1, batch)), ["1 to 4294967296 examples"]);
