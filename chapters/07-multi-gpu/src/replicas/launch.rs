@@ -28,7 +28,7 @@ pub trait Together {
     /// That of the rank which failed first.
     fn threads(&mut self, size: usize) -> Result<Self::Reached>;
 
-    /// The part of this process, one of so many that share this machine's cores and GPUs.
+    /// The part of this process, which is number `local` of those that share this machine's GPUs.
     ///
     /// # Errors
     /// Those of the ranks, which are told to the others.
@@ -70,7 +70,7 @@ pub fn start<W: Together>(launcher: &Launcher, work: &mut W) -> Result<W::Reache
             let mut children = start_again(&hub.local_addr().map_err(no_hub)?, *size)?;
             let mut look = || goes_on(work).and_then(|()| children.check(limits.silence));
             let reached = Tcp::lead(&hub, *size, limits, &mut look)
-                .and_then(|tcp| process(tcp, launcher.here(), work));
+                .and_then(|tcp| process(tcp, launcher.local_rank(), work));
             // After a loss the ranks that have come report it at once; the others report nothing.
             children.wait(Duration::from_secs(if reached.is_ok() { 3 } else { 1 }));
             reached
@@ -78,18 +78,18 @@ pub fn start<W: Together>(launcher: &Launcher, work: &mut W) -> Result<W::Reache
         Launcher::Member(member) if member.rank == Rank(0) => {
             let hub = TcpListener::bind(&member.hub).map_err(no_hub)?;
             let tcp = Tcp::lead(&hub, member.size, limits, &mut || goes_on(work))?;
-            process(tcp, launcher.here(), work)
+            process(tcp, launcher.local_rank(), work)
         }
         Launcher::Member(member) => {
             let mut look = || goes_on(work).and_then(|()| member.has_parent());
             let tcp = Tcp::follow(&member.hub, member.rank, member.size, limits, &mut look)?;
-            process(tcp, launcher.here(), work)
+            process(tcp, launcher.local_rank(), work)
         }
         #[cfg(feature = "mpi")]
         Launcher::Mpi(..) => {
             let mut comm = crate::comm::mpi::Mpi::start()?;
             comm.patience = W::PATIENCE;
-            work.rank(comm, launcher.here())
+            work.rank(comm, launcher.local_rank())
         }
     }
 }
@@ -158,7 +158,7 @@ impl Together for Digits<'_> {
     }
 
     fn rank(&mut self, comm: impl Communicator + 'static, local: usize) -> Result<Reached> {
-        let device = device_of(self.config.device, comm.rank().0 % local.max(1));
+        let device = device_of(self.config.device, local);
         train_rank(comm, &Config { device, ..self.config.clone() }, self.data, self.watcher)
     }
 

@@ -78,11 +78,11 @@ impl Member {
     }
 }
 
-/// How many processes of MPI share this machine.
-#[cfg(feature = "mpi")]
-pub(crate) fn local_mpi() -> usize {
-    let local = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE");
-    local.ok().and_then(|n| n.parse().ok()).unwrap_or(1)
+/// How many processes of MPI share this machine, and which of them a rank is: as Open MPI tells each, or else by its number.
+pub fn of_machine(rank: Rank, variable: impl Fn(&str) -> Option<String>) -> [usize; 2] {
+    let told = |what| variable(&format!("OMPI_COMM_WORLD_LOCAL_{what}"))?.parse().ok();
+    let here: usize = told("SIZE").unwrap_or(1);
+    [here, told("RANK").unwrap_or(rank.0 % here.max(1))]
 }
 
 /// Launchers: each with the variables that tell how many processes it has started, the first of them that is there, and
@@ -233,7 +233,17 @@ impl Launcher {
             Self::Threads(size) | Self::Processes(size) => *size,
             Self::Member(member) => member.local(),
             #[cfg(feature = "mpi")]
-            Self::Mpi(..) => local_mpi(),
+            Self::Mpi(rank, _) => of_machine(*rank, lab::names::text_of)[0],
+        }
+    }
+
+    /// Which of those this one is, from 0: the one that has the GPU of this number.
+    pub fn local_rank(&self) -> usize {
+        match self {
+            Self::Threads(_) | Self::Processes(_) => 0,
+            Self::Member(member) => member.rank.0 % member.local(),
+            #[cfg(feature = "mpi")]
+            Self::Mpi(rank, _) => of_machine(*rank, lab::names::text_of)[1],
         }
     }
 

@@ -1,5 +1,6 @@
+use multi_gpu::Rank;
 use multi_gpu::replicas::member::{
-    HUB, LAUNCHERS, Launcher, MOST_RANKS, MPI, Member, RANK, RANKS, alone,
+    HUB, LAUNCHERS, Launcher, MOST_RANKS, MPI, Member, RANK, RANKS, alone, of_machine,
 };
 
 /// Reads these variables.
@@ -36,6 +37,10 @@ fn the_way_follows_from_environment_and_options() {
     assert!(choose(&member[..2], None, false).contains(HUB));
     assert!(choose(&[(RANK, "3"), (RANKS, "3")], None, false).contains("from 0"));
     assert!(choose(&[(RANK, "x"), (RANKS, "3")], None, false).contains("`x`"));
+    // Four on two machines, dealt out in turn: 0 and 2 here.
+    let [size, rank] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"];
+    assert_eq!(of_machine(Rank(2), of(&[(size, "2"), (rank, "1")])), [2, 1]);
+    assert_eq!(of_machine(Rank(3), of(&[(size, "2")])), [2, 1]);
     let mpi = choose(&[(MPI, "4"), ("OMPI_COMM_WORLD_RANK", "1")], None, false);
     assert!(!cfg!(feature = "mpi") || mpi == "Some(Mpi(Rank(1), 4))", "{mpi}");
 }
