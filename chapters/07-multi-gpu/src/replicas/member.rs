@@ -170,6 +170,14 @@ impl Launcher {
             let none = |_| Error::Config(format!("{name} must be a whole number, not `{text}`"));
             text.parse::<usize>().map_err(none)
         };
+        let agrees = |name: &str, size: usize| {
+            if !processes && replicas.is_none_or(|replicas| replicas == size) {
+                return Ok(());
+            }
+            Err(Error::Config(format!(
+                "by {name} this process is one of {size} ranks; leave out --replicas and --processes"
+            )))
+        };
         if variable(RANK).is_some() {
             let (rank, size) = (number(RANK)?, not_too_many(number(RANKS)?, RANKS)?);
             if rank >= size {
@@ -178,13 +186,17 @@ impl Launcher {
                 )));
             }
             let parent = variable(PARENT).and_then(|id| id.parse().ok());
+            if parent.is_none() {
+                agrees(RANKS, size)?; // one that another rank has started has that one's options
+            }
             let member = Member { rank: Rank(rank), size, hub: text(HUB)?, parent };
             return Ok(Some(Self::Member(member)));
         }
         #[cfg(feature = "mpi")]
         if variable(MPI).is_some() {
-            let rank = Rank(number("OMPI_COMM_WORLD_RANK")?);
-            return Ok(Some(Self::Mpi(rank, number(MPI)?)));
+            let (rank, size) = (Rank(number("OMPI_COMM_WORLD_RANK")?), number(MPI)?);
+            agrees(MPI, size)?;
+            return Ok(Some(Self::Mpi(rank, size)));
         }
         if let Some(many) = one_of_many(&variable) {
             return Err(Error::Config(format!(
@@ -217,13 +229,14 @@ impl Launcher {
 
     /// The ranks in words: `4 threads`.
     pub fn in_words(&self) -> String {
+        let processes = if self.size() == 1 { "process" } else { "processes" };
         match self {
             Self::Threads(size) => format!("{size} threads"),
             Self::Processes(size) | Self::Member(Member { size, .. }) => {
-                format!("{size} processes")
+                format!("{size} {processes}")
             }
             #[cfg(feature = "mpi")]
-            Self::Mpi(_, size) => format!("{size} processes of MPI"),
+            Self::Mpi(_, size) => format!("{size} {processes} of MPI"),
         }
     }
 

@@ -37,6 +37,12 @@ fn the_way_follows_from_environment_and_options() {
     assert!(choose(&member[..2], None, false).contains(HUB));
     assert!(choose(&[(RANK, "3"), (RANKS, "3")], None, false).contains("from 0"));
     assert!(choose(&[(RANK, "x"), (RANKS, "3")], None, false).contains("`x`"));
+    let alone = [(RANK, "0"), (RANKS, "1"), (HUB, "127.0.0.1:7000")];
+    for (replicas, processes) in [(Some(5), false), (None, true)] {
+        assert!(choose(&alone, replicas, processes).contains("leave out --replicas"));
+    }
+    let one = Launcher::choose(of(&alone), Some(1), false).unwrap().unwrap();
+    assert_eq!((one.in_words().as_str(), one.local_rank()), ("1 process", 0));
     // Four on two machines, dealt out in turn: 0 and 2 here.
     let [size, rank] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"];
     assert_eq!(of_machine(Rank(2), of(&[(size, "2"), (rank, "1")])), [2, 1]);
