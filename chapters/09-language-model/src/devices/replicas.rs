@@ -112,7 +112,7 @@ impl<'g> Team<'g> {
         let begin = Begin { config, settings, step, loss_scale };
         let state = STATE.map(|place| begun.transformer.step.to_file(place));
         self.tell(&Order::Begin(begin))?;
-        let rank = self.begin(&begin, state)?;
+        let rank = self.begin(&begin, Some(state))?;
         Ok(Replicas { team: self, rank, settings, step, asked: false })
     }
 
@@ -126,8 +126,7 @@ impl<'g> Team<'g> {
             match self.hear()? {
                 Order::Begin(begin) => {
                     drop(rank.take()); // its memory is the next one's
-                    let words = Layout::new(&begin.config).len;
-                    rank = Some(self.begin(&begin, STATE.map(|_| vec![0.0; words]))?);
+                    rank = Some(self.begin(&begin, None)?);
                 }
                 Order::Step(steps, batch) => {
                     self.asked(stop())?;
@@ -165,8 +164,8 @@ impl<'g> Team<'g> {
         Ok(asked[0] > 0.0)
     }
 
-    /// This rank at the beginning, with rank 0's state.
-    fn begin(&self, begin: &Begin, mut state: [Vec<f32>; 3]) -> Result<Box<dyn Steps + 'g>> {
+    /// This rank at the beginning, with rank 0's state, which that one has.
+    fn begin(&self, begin: &Begin, state: Option<[Vec<f32>; 3]>) -> Result<Box<dyn Steps + 'g>> {
         let Begin { config, settings, .. } = begin;
         let me = size(&self.comm).0;
         if self.gpu.is_none() && me != LEADER {
@@ -174,10 +173,11 @@ impl<'g> Team<'g> {
             memory::fits(memory::of_replica(config, settings, [self.ranks, self.here]))?;
         }
         let comm = Arc::clone(&self.comm);
+        let (layout, tokenizer) = (Layout::new(config), String::new());
+        let mut state = state.unwrap_or_else(|| STATE.map(|_| vec![0.0; layout.len]));
         for numbers in &mut state {
             lock(&comm).broadcast(LEADER, numbers)?;
         }
-        let (layout, tokenizer) = (Layout::new(config), String::new());
         let [parameters, m, v] = state;
         let (model, moments) =
             (Model { config: *config, layout, parameters, tokenizer }, Moments { m, v });
@@ -297,11 +297,12 @@ pub fn threads<T>(
         });
         let own = all.next();
         let follow = |comm: Threads| {
-            scope.spawn(move || on(comm, (first, ranks), |team| team.follow(&mut || false)))
+            let at = (first, comm.rank().0);
+            scope.spawn(move || on(comm, at, |team| team.follow(&mut || false)))
         };
         let others: Vec<_> = all.map(follow).collect();
         let led = own.map(|comm| {
-            on(comm, (first, ranks), |team| {
+            on(comm, (first, 0), |team| {
                 let led = lead(team)?;
                 team.end().map(|()| Some(led))
             })
@@ -314,7 +315,7 @@ pub fn threads<T>(
     })
 }
 
-/// A rank's work, on its own of this machine's devices from the `first` on, of which so many ranks take one each.
+/// A rank's work, on its own of this machine's devices from the `first` on: number `local` of them.
 ///
 /// # Errors
 /// As [`Team::join`], and those of the work; a sentence for a device that is not there.
@@ -323,7 +324,7 @@ pub fn on<T>(
     (first, local): (Option<Device>, usize),
     work: impl FnOnce(&Team) -> Result<T>,
 ) -> multi_gpu::Result<T> {
-    let own = first.map(|first| device_of(first, comm.rank().0 % local.max(1)).id());
+    let own = first.map(|first| device_of(first, local).id());
     let gpu = own.map(|own| open(&own)).transpose()?;
     let team = Team::join(comm, gpu.as_deref())?;
     Ok(work(&team)?)
