@@ -27,17 +27,26 @@ pub struct Verdict {
 }
 
 /// How each of these texts parses.
-pub fn verdicts<'t>(texts: impl IntoIterator<Item = &'t str> + Send) -> Vec<Verdict> {
+///
+/// # Errors
+/// [`lab::Error::Skipped`] if the machine has no thread with so large a stack, or the parser panics.
+pub fn verdicts<'t>(texts: impl IntoIterator<Item = &'t str> + Send) -> lab::Result<Vec<Verdict>> {
     let all = || texts.into_iter().map(verdict_here).collect::<Vec<_>>();
     thread::scope(|scope| {
         let parser = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, all);
-        parser.ok().and_then(|parser| parser.join().ok()).unwrap_or_default()
+        let parsed = parser.ok().and_then(|parser| parser.join().ok());
+        let [what, why] =
+            ["samples that parse", "the parser ended without a verdict"].map(Into::into);
+        parsed.ok_or(lab::Error::Skipped { what, why })
     })
 }
 
 /// How a text parses.
-pub fn verdict(text: &str) -> Verdict {
-    verdicts([text]).pop().unwrap_or_default()
+///
+/// # Errors
+/// As [`verdicts`].
+pub fn verdict(text: &str) -> lab::Result<Verdict> {
+    Ok(verdicts([text])?.pop().unwrap_or_default())
 }
 
 fn verdict_here(text: &str) -> Verdict {

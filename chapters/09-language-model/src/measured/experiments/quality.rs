@@ -77,7 +77,7 @@ pub fn written(rec: &mut Recorder, run: &Path) {
     }
 }
 
-/// Some of the sources, spread over all of them, with so many bytes together or a little more.
+/// Some of the sources, spread over all of them, with about so many bytes together.
 pub fn spread(sources: &[Source], bytes: usize) -> Vec<&Source> {
     let all: usize = sources.iter().map(|source| source.text.len()).sum();
     let each = (all / bytes.max(1)).max(1);
@@ -128,14 +128,15 @@ fn quality(rec: &mut Recorder) -> Result<()> {
         ("uniform", evaluate::random(&tokenizer, b"", SAMPLES, 1)),
     ];
     for (who, texts) in &samples {
-        let verdicts = verdicts(texts.iter().map(String::as_str));
         for (how, parses) in [
             ("whole", (|verdict| verdict.whole) as fn(&Verdict) -> bool),
             ("closed", |verdict| verdict.closed),
         ] {
-            let count = verdicts.iter().filter(|verdict| parses(verdict)).count() as f64;
-            let share = count / verdicts.len().max(1) as f64;
-            rec.one(PARSES.at(&[("who", who), ("how", &how)]), share);
+            let share = verdicts(texts.iter().map(String::as_str)).map(|all| {
+                let count = all.iter().filter(|verdict| parses(verdict)).count() as f64;
+                Samples::one(count / all.len().max(1) as f64)
+            });
+            rec.record_or_skip(PARSES.at(&[("who", who), ("how", &how)]), share)?;
         }
     }
     for (who, texts) in samples.iter().take(3) {

@@ -1,4 +1,8 @@
-use language_model::evaluate::parses::{LONGEST, Verdict, closed, first_lines, verdict};
+use language_model::evaluate::parses::{self, LONGEST, Verdict, closed, first_lines};
+
+fn verdict(text: &str) -> Verdict {
+    parses::verdict(text).unwrap()
+}
 
 #[test]
 fn items_and_statements_are_rust_and_comments_alone_are_not() {
