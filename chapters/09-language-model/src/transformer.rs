@@ -25,7 +25,7 @@ use engine::{
     tensor::{Place, Tensor},
     words::{whole_mut, words},
 };
-use lab::limits;
+use lab::{limits, random::key};
 use matmul::parallel::available;
 use multi_gpu::{
     Rank, part_of,
@@ -155,8 +155,8 @@ pub struct Transformer<B: Backend = Cpu> {
     numbers: Numbers,
     /// Tokens of a piece.
     piece: usize,
-    /// Start and length of the stream that the device has, and the steps whose windows it knows.
-    kept: (usize, usize),
+    /// The [`mark`] of the stream that the device has, and the steps whose windows it knows.
+    kept: [usize; 3],
     drawn: Range<u64>,
 }
 
@@ -171,6 +171,14 @@ impl Transformer {
         own.piece = own.piece.min(sequences(settings.length) * settings.length);
         Ok(own)
     }
+}
+
+/// What a stream is known by: where it lies, its length, and a digest of a thousand of its tokens, for another one may come to
+/// lie there.
+fn mark(stream: &[u32]) -> [usize; 3] {
+    let some = stream.iter().step_by(stream.len().div_ceil(1000).max(1));
+    let digest = some.fold(0, |digest, token| key(&[digest, u64::from(*token)]));
+    [stream.as_ptr() as usize, stream.len(), digest as usize]
 }
 
 /// Bytes of what lies between parameters and gradient, as far as there were steps.
@@ -194,7 +202,7 @@ impl<B: Backend> Transformer<B> {
         let mut step = Step::on(device, operations, 0, rule);
         step.from_file(Place::Params, &model.parameters);
         let config = model.config;
-        Ok(Self { step, config, numbers, piece: most * length, kept: (0, 0), drawn: 0..0 })
+        Ok(Self { step, config, numbers, piece: most * length, kept: [0; 3], drawn: 0..0 })
     }
 
     /// Forward and backward on a batch of `tokens`, piece by piece; `fill` puts a piece where the step finds it. The pieces'
@@ -267,16 +275,16 @@ impl<B: Backend> Transformer<B> {
     }
     // ANCHOR_END: begin
 
-    /// Where a step's windows begin among those that the device knows. The stream is copied there once: who changes it hands on
-    /// another slice.
+    /// Where a step's windows begin among those that the device knows. The stream is copied there once, as long as its [`mark`]
+    /// stays.
     fn draw(&mut self, settings: &Settings, at: u64, stream: &[u32]) -> Result<usize> {
         let Settings { batch, length, seed, .. } = *settings;
         let places = batches::places(stream, length)?;
-        let slice = (stream.as_ptr() as usize, stream.len());
-        if self.kept != slice {
+        let mark = mark(stream);
+        if self.kept != mark {
             self.config.check_tokens(stream)?;
             self.step.keep_stream(stream, length);
-            (self.kept, self.drawn) = (slice, 0..0);
+            (self.kept, self.drawn) = (mark, 0..0);
         }
         if !self.drawn.contains(&at) {
             self.drawn = at..at + (WINDOWS / batch).max(1) as u64;

@@ -51,6 +51,19 @@ fn a_step_that_leaves_the_range_of_f16_is_skipped_and_its_factor_halves() {
 }
 
 #[test]
+fn a_stream_that_changes_where_it_lies_is_another_one() {
+    let mut stream = vec![1; 40];
+    let config = Config { vocabulary: 31, context: 9, width: 12, heads: 2, layers: 1, hidden: 10 };
+    let settings = Settings { batch: 2, length: 9, ..Settings::default() };
+    let mut trainer = Trainer::new(Model::new(config, 1).unwrap(), settings, &stream, 1).unwrap();
+    trainer.step(&stream).unwrap();
+    let mut other = Trainer::new(trainer.model(), settings, &stream, 1).unwrap();
+    other.restore(1, &trainer.model().parameters, &trainer.moments());
+    stream.fill(2);
+    assert_eq!(trainer.step(&stream).unwrap(), other.step(&stream).unwrap());
+}
+
+#[test]
 fn a_batch_in_pieces_is_the_batch() {
     let stream: Vec<u32> = (0..400_u32).map(|i| i * i % 31).collect();
     let config = Config { vocabulary: 31, context: 9, width: 12, heads: 2, layers: 2, hidden: 10 };
