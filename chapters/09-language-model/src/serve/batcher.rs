@@ -121,9 +121,11 @@ impl Batcher {
         Self { queue: Some(sender), thread: Some(thread), stop, places: batch + queue, counts }
     }
 
-    /// Puts a request into the queue; false if that is full, or the engine has stopped.
+    /// Puts a request into the queue; false if that is full, or the engine shall stop.
     pub fn submit(&self, generation: Generation) -> bool {
-        let Some(queue) = &self.queue else { return false };
+        let Some(queue) = self.queue.as_ref().filter(|_| !self.stop.load(Relaxed)) else {
+            return false;
+        };
         let inside = self.counts.waiting.fetch_add(1, Relaxed) + self.counts.running.load(Relaxed);
         if inside < self.places && queue.try_send(generation).is_ok() {
             return true;
@@ -132,7 +134,7 @@ impl Batcher {
         false
     }
 
-    /// Takes no request any more, lets those that run end, and returns when the engine has.
+    /// Takes no request any more and lets those that run end, for which it does not wait.
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
     }
