@@ -16,7 +16,10 @@ use engine::{
     record::Recorder,
     tensor::Tensor,
 };
-use std::{cell::Cell, sync::Arc};
+use std::{
+    cell::Cell,
+    sync::{Arc, LazyLock},
+};
 
 /// `attention.cl`, and queries or keys of its blocks.
 const ATTENTION: &str = include_str!("../../kernels/attention.cl");
@@ -135,14 +138,15 @@ impl Shape {
 pub struct CausalAttention {
     name: String,
     shape: Shape,
-    rotary: Arc<Rotary>,
+    /// Made in the first pass: who asks what a pass takes needs none.
+    rotary: Arc<LazyLock<Rotary, Box<dyn FnOnce() -> Rotary + Send>>>,
 }
 
 impl CausalAttention {
     /// Of this shape.
     pub fn new(name: &str, shape: Shape) -> Self {
-        let rotary = Arc::new(Rotary::new(shape.tokens, shape.size));
-        Self { name: name.to_owned(), shape, rotary }
+        let rotary = LazyLock::new(Box::new(move || Rotary::new(shape.tokens, shape.size)) as _);
+        Self { name: name.to_owned(), shape, rotary: Arc::new(rotary) }
     }
 }
 
