@@ -16,6 +16,9 @@ pub struct AlphaBeta {
 }
 
 impl AlphaBeta {
+    /// Messages that take no time of their own.
+    pub const NOTHING: Self = Self { alpha: 0.0, beta: 0.0 };
+
     /// Seconds for one message of so many bytes.
     pub fn message(self, bytes: f64) -> f64 {
         self.alpha + self.beta * bytes

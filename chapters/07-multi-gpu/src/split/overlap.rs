@@ -7,10 +7,9 @@
 use super::{
     data_parallel::{self, LOSS},
     group::{DATA, lock},
-    wire::Cost,
     zero::last_writer,
 };
-use crate::{Communicator, Error, Rank, Result};
+use crate::{Communicator, Error, Rank, Result, comm::AlphaBeta};
 use engine::{
     program::{Call, What},
     record::Recorder,
@@ -172,7 +171,7 @@ pub fn seconds<'a>(calls: impl Iterator<Item = (&'a Call, f64)>) -> (Vec<f64>, f
 pub fn predict(
     layers: &[(usize, f64)],
     bucket: usize, // bytes
-    cost: Cost,
+    link: AlphaBeta,
     ranks: usize,
 ) -> f64 {
     let (mut computed, mut free, mut full) = (0.0, 0.0_f64, 0);
@@ -181,7 +180,7 @@ pub fn predict(
         full += numbers;
         if 4 * full >= bucket || at + 1 == layers.len() {
             // Each bucket waits until it is full and the wire is free.
-            free = free.max(computed) + cost.all_reduce(full, ranks);
+            free = free.max(computed) + link.ring(4.0 * full as f64, ranks);
             full = 0;
         }
     }

@@ -3,12 +3,9 @@
 use super::laws::{hold, split};
 use multi_gpu::{
     PointToPoint, Rank,
-    comm::counting::Counting,
+    comm::{AlphaBeta, counting::Counting},
     replicas::tcp,
-    split::{
-        group::Group,
-        wire::{Cost, Wire},
-    },
+    split::{group::Group, wire::Wire},
     threads,
 };
 
@@ -30,7 +27,7 @@ fn trainings_that_are_split_over_processes_by_tcp_are_one_devices() {
 #[test]
 fn who_counts_or_slows_messages_down_changes_none() {
     threads::run(3, |comm| hold(&mut Counting::new(comm), 1000)).unwrap();
-    threads::run(3, |comm| hold(&mut Wire::new(comm, Cost::NOTHING), 1000)).unwrap();
+    threads::run(3, |comm| hold(&mut Wire::new(comm, AlphaBeta::NOTHING), 1000)).unwrap();
 }
 
 #[test]

@@ -189,7 +189,7 @@ pub fn link(ranks: usize, rounds: usize) -> Result<AlphaBeta> {
         let seconds = times.into_iter().fold(0.0, f64::max);
         points.push((bytes / ranks as f64, seconds / messages));
     }
-    Ok(cost::fit(&points).unwrap_or(AlphaBeta { alpha: 0.0, beta: 0.0 }))
+    Ok(cost::fit(&points).unwrap_or(AlphaBeta::NOTHING))
 }
 
 fn predicted(recorder: &mut Recorder) -> Result<()> {
@@ -200,7 +200,7 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
     let mut links = Vec::new();
     for p in RANKS {
         if p == 1 {
-            links.push(AlphaBeta { alpha: 0.0, beta: 0.0 }); // it sends nothing
+            links.push(AlphaBeta::NOTHING); // it sends nothing
             continue;
         }
         let list: ParamList = &[("ranks", &p)];

@@ -1,6 +1,7 @@
 //! What is measured: how equal every way is, what people claim, how long ranks wait, what they store, and what overlap
 //! gains.
 
+use crate::comm::{AlphaBeta, counting::Counting};
 use crate::split::{
     claims::{Learned, Sum, Trial, learn, read_differently},
     dfdx::{self, Task},
@@ -10,10 +11,10 @@ use crate::split::{
     overlap::{predict, seconds},
     pipeline::{Pace, kept},
     schedule::{Direction, Schedule, Slot, Work, idle, order, timeline},
-    wire::{Cost, Wire},
+    wire::Wire,
     zero::{Level, predicted},
 };
-use crate::{Communicator, Result, comm::counting::Counting, threads};
+use crate::{Communicator, Result, threads};
 use backprop::{
     adam::Adam, order::order as shuffled, random::SplitMix64, sgd::Sgd, train::Examples,
 };
@@ -466,10 +467,10 @@ fn zero(rec: &mut Recorder) -> Result<()> {
 /// The network of the overlap: hidden layers of equal size, so that there is work to overlap with.
 pub const OVERLAP_SIZES: [usize; 6] = [512, 512, 512, 512, 512, 10];
 /// The wires: this machine's memory, and networks of 1 GB/s and 100 MB/s.
-const WIRES: [(&str, Cost); 3] = [
-    ("memory", Cost::NOTHING),
-    ("1 GB/s", Cost { latency: 1e-4, per_byte: 1e-9 }),
-    ("100 MB/s", Cost { latency: 1e-4, per_byte: 1e-8 }),
+const WIRES: [(&str, AlphaBeta); 3] = [
+    ("memory", AlphaBeta::NOTHING),
+    ("1 GB/s", AlphaBeta { alpha: 1e-4, beta: 1e-9 }),
+    ("100 MB/s", AlphaBeta { alpha: 1e-4, beta: 1e-8 }),
 ];
 /// The buckets: each layer alone, two layers together, and all at the end.
 const BUCKETS: [(&str, usize); 3] = [("layer", 1), ("2 MiB", 2 << 20), ("all", usize::MAX)];
@@ -505,13 +506,13 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
     rec.one(BACKWARD.at(&[]), backward);
     // What memory itself takes for a byte of a message, from the same quiet runs; every wire has it on top.
     let numbers: usize = layers.iter().map(|layer| layer.0).sum();
-    let one = Cost { latency: 0.0, per_byte: 1.0 }.all_reduce(numbers, RANKS);
+    let one = AlphaBeta { alpha: 0.0, beta: 1.0 }.ring(4.0 * numbers as f64, RANKS);
     let copying = ((took(BUCKETS.len() - 1).median() - backward) / one).max(0.0);
     for (side, (wire, bucket)) in sides.iter().enumerate() {
         let ((name, cost), (text, bytes)) = (WIRES[*wire], BUCKETS[*bucket]);
         let list: ParamList = &[("wire", &name), ("bucket", &text), ("ranks", &RANKS)];
         rec.record(OVERLAP.at(list), took(side));
-        let cost = Cost { per_byte: cost.per_byte + copying, ..cost };
+        let cost = AlphaBeta { beta: cost.beta + copying, ..cost };
         rec.one(OVERLAP_PREDICTED.at(list), predict(&layers, bytes, cost, RANKS));
         let last = wire * BUCKETS.len() + BUCKETS.len() - 1;
         rec.record(GAIN.at(list), took(last).paired(&took(side), |without, with| without / with));
@@ -523,7 +524,7 @@ fn overlapping(rec: &mut Recorder) -> Result<()> {
 fn one_step(
     job: &Job,
     batch: &Batch,
-    cost: Cost,
+    cost: AlphaBeta,
     bucket: usize,
     ranks: usize,
 ) -> Result<(Vec<f64>, f64)> {

@@ -1,19 +1,19 @@
 use multi_gpu::split::overlap::{CommThread, buckets, predict};
-use multi_gpu::{Error, Rank, split::wire::Cost, threads};
+use multi_gpu::{Error, Rank, comm::AlphaBeta, threads};
 use std::sync::{Arc, Mutex};
 
 #[test]
 fn a_wire_that_costs_nothing_ends_with_the_backward_pass() {
     let layers = [(100, 1.0), (1000, 2.0), (10, 3.0)];
-    assert_eq!(predict(&layers, 0, Cost { latency: 0.0, per_byte: 0.0 }, 4), 6.0);
+    assert_eq!(predict(&layers, 0, AlphaBeta::NOTHING, 4), 6.0);
     // One rank has no other to send to.
-    assert_eq!(predict(&layers, 0, Cost { latency: 9.0, per_byte: 9.0 }, 1), 6.0);
+    assert_eq!(predict(&layers, 0, AlphaBeta { alpha: 9.0, beta: 9.0 }, 1), 6.0);
 }
 
 #[test]
 fn only_what_the_backward_pass_does_not_cover_is_seen() {
     // With two ranks an all-reduce of n numbers takes 2 (1 + 2 n) seconds.
-    let cost = Cost { latency: 1.0, per_byte: 1.0 };
+    let cost = AlphaBeta { alpha: 1.0, beta: 1.0 };
     let layers = [(1, 100.0), (2, 100.0), (3, 100.0)];
     assert_eq!(predict(&layers, 0, cost, 2), 300.0 + 14.0); // the last layer's alone
     assert_eq!(predict(&layers, usize::MAX, cost, 2), 300.0 + 26.0); // all, at the end

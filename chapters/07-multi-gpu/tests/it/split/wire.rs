@@ -1,10 +1,9 @@
-use multi_gpu::split::wire::{Cost, Wire};
-use multi_gpu::{Communicator, threads};
+use multi_gpu::{Communicator, comm::AlphaBeta, split::wire::Wire, threads};
 use std::time::Instant;
 
 #[test]
 fn an_all_reduce_takes_what_the_formula_says_and_more_only_by_waiting() {
-    let cost = Cost { latency: 2e-3, per_byte: 1e-6 };
+    let cost = AlphaBeta { alpha: 2e-3, beta: 1e-6 };
     let (ranks, numbers) = (3, 3000);
     let ran = threads::run(ranks, |comm| {
         let mut wire = Wire::new(comm, cost);
@@ -15,7 +14,7 @@ fn an_all_reduce_takes_what_the_formula_says_and_more_only_by_waiting() {
         Ok(start.elapsed().as_secs_f64())
     })
     .unwrap();
-    let predicted = cost.all_reduce(numbers, ranks);
+    let predicted = cost.ring(4.0 * numbers as f64, ranks);
     assert!((predicted - 4.0 * (2e-3 + 4e-3)).abs() < 1e-12);
     assert!(ran.iter().all(|seconds| *seconds >= predicted), "{ran:?} < {predicted}");
 }
