@@ -24,7 +24,7 @@ pub struct Parameters {
 impl Parameters {
     /// Those of a model.
     pub fn of(config: &Config) -> Self {
-        let Sizes { vocabulary, width, layers, hidden, .. } = config.map(|size| size as u64);
+        let [vocabulary, width, _, layers, hidden] = config.sizes();
         Self {
             // ANCHOR: parameters
             embedding: vocabulary * width,
@@ -41,24 +41,10 @@ impl Parameters {
     }
 }
 
-/// The sizes as other numbers.
-struct Sizes<T> {
-    vocabulary: T,
-    width: T,
-    heads: T,
-    layers: T,
-    hidden: T,
-}
-
 impl Config {
-    fn map<T>(&self, to: impl Fn(usize) -> T) -> Sizes<T> {
-        Sizes {
-            vocabulary: to(self.vocabulary),
-            width: to(self.width),
-            heads: to(self.heads),
-            layers: to(self.layers),
-            hidden: to(self.hidden),
-        }
+    /// Vocabulary, width, heads, layers and hidden units, as numbers whose products are counts.
+    fn sizes(&self) -> [u64; 5] {
+        [self.vocabulary, self.width, self.heads, self.layers, self.hidden].map(|size| size as u64)
     }
 }
 
@@ -125,7 +111,7 @@ pub struct Bytes {
 impl Bytes {
     /// Those of a step on `batch` sequences of `tokens` at once that keeps nothing which follows from what is kept.
     pub fn of(config: &Config, batch: usize, tokens: usize) -> Self {
-        let Sizes { vocabulary, width, heads, layers, hidden } = config.map(|size| size as u64);
+        let [vocabulary, width, heads, layers, hidden] = config.sizes();
         let rows = (batch * tokens) as u64;
         // Input, queries, keys, values, what attention returns, the sum of both; gate and up.
         let layer = width + 3 * width + width + width + heads + 2 * hidden;

@@ -42,11 +42,6 @@ impl Cache {
         self.len = self.len.min(tokens);
     }
 
-    /// The bytes that a cache takes.
-    pub fn bytes(config: &Config) -> usize {
-        2 * config.layers * config.context * config.width * size_of::<f32>()
-    }
-
     /// After a pass that has written these tokens' keys and values.
     pub(super) fn grow(&mut self, tokens: usize) {
         self.len += tokens;

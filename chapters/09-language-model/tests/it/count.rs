@@ -49,5 +49,6 @@ fn the_family_has_a_member_near_every_size() {
 #[test]
 fn a_cache_grows_with_the_tokens_and_scores_with_their_square() {
     assert_eq!(cache(&Config::small(), 256), 2 * 6 * 256 * 256 * 4);
+    assert_eq!(cache(&Config::tiny(), 64), 2 * 4 * 64 * 128 * 4);
     assert_eq!(scores(&Config::small(), 1, 512), 4 * scores(&Config::small(), 1, 256));
 }

@@ -1,6 +1,9 @@
 //! Tokens of one sequence with a KV cache, beside the same model in PyTorch from the same weights.
 
-use super::{serving::MODELS, step::asked};
+use super::{
+    serving::{MODELS, some},
+    step::asked,
+};
 use crate::{
     Model, Result,
     generate::{Decoder, Sampler, Sampling, Span},
@@ -86,7 +89,7 @@ pub fn decoded(decoder: &Decoder, prompt: &[u32], tokens: usize) -> Result<(Vec<
 
 fn race(rec: &mut Recorder, model: &Model, list: ParamList, folder: &Path) -> Result<()> {
     let half = model.config.context / 2;
-    let prompt = (0..half).map(|i| (i * 7919 % model.config.vocabulary) as u32).collect();
+    let prompt = some(half, &model.config);
     let job = Job { model: folder.join("model.safetensors"), prompt, tokens: half / 2 };
     model.save(&job.model)?;
     let decoder = Decoder::new(&model.config, &model.parameters)?;

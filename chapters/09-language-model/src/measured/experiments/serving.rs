@@ -7,6 +7,7 @@
 use super::quality::{self, INT8_LOSS};
 use crate::{
     Config, Error, Model, Result, Tokenizer,
+    count::{Operations, cache},
     generate::{Cache, Decoder, Span},
     serve::{Options, Server},
 };
@@ -76,7 +77,7 @@ pub use super::count::SIZES as MODELS;
 pub const BATCHES: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// Some tokens.
-fn some(count: usize, config: &Config) -> Vec<u32> {
+pub(super) fn some(count: usize, config: &Config) -> Vec<u32> {
     (0..count).map(|i| (i * 7919 % config.vocabulary) as u32).collect()
 }
 
@@ -101,18 +102,6 @@ fn token(decoder: &Decoder, tokens: usize) -> Result<impl FnMut() -> lab::Result
         }
         Ok(began.elapsed().as_secs_f64() / tokens as f64)
     })
-}
-
-/// Operations of a token: two for each weight, and two for each number of the cache that it reads.
-pub fn operations(config: &Config, seen: usize) -> f64 {
-    let norms = (2 * config.layers + 1) * config.width;
-    let weights = crate::Layout::new(config).len - norms;
-    (2 * weights + 4 * config.layers * seen * config.width) as f64
-}
-
-/// The bytes of the keys and values of so many tokens.
-pub fn cached(config: &Config, seen: usize) -> f64 {
-    Cache::bytes(config) as f64 * seen as f64 / config.context as f64
 }
 
 /// Bytes a second at which all threads, each with its part, read `bytes` over and over.
@@ -151,7 +140,7 @@ fn tokens(rec: &mut Recorder) -> Result<()> {
         }
         // The first token of a prompt is what a token without a cache costs.
         rec.record(FIRST.at(list), results.samples("without")?);
-        let (weights, cache) = (decoder.bytes() as f64, cached(&config, half));
+        let (weights, cache) = (decoder.bytes() as f64, cache(&config, half) as f64);
         for (what, bytes) in [("weights", weights), ("cache", cache)] {
             rec.one(BYTES.at(list).with("what", what), bytes);
         }
@@ -200,8 +189,9 @@ fn steps(rec: &mut Recorder) -> Result<()> {
             rec.record(STEP.at(list), results.samples(&who)?);
             rec.record(STEP_RATE.at(list), results.rate(&who, batch as f64)?);
             let half = config.context / 2;
-            let bytes = decoder.bytes() as f64 + batch as f64 * cached(&config, half);
-            let work = batch as f64 * operations(&config, half);
+            let bytes = decoder.bytes() as f64 + batch as f64 * cache(&config, half) as f64;
+            // In a sequence that is nearly twice as long a token sees half of the context in the mean.
+            let work = batch as f64 * Operations::of(&config, 2 * half - 1).forward();
             rec.one(STEP_PREDICTED.at(list), (bytes / bandwidth).max(work / peak.value));
         }
     }
