@@ -23,14 +23,14 @@ mod stop;
 mod trace;
 mod train;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::{
     Arg, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, builder::Resettable,
 };
 use lab::{limits, names::text_of, out};
 use multi_gpu::replicas::member::alone;
 use std::{
-    env,
+    env, fs, io,
     ops::RangeInclusive,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -143,17 +143,12 @@ fn whole<N: TryFrom<u64>>(of: RangeInclusive<u64>) -> impl Fn(&str) -> Result<N,
 
 /// Writes a file that a reader named: a new one is whole at every moment, also where a link leads; a terminal or a pipe takes the
 /// bytes as they come.
-///
-/// # Errors
-/// If it can't be written; what was there stays.
-fn write(to: &Path, text: &str) -> Result<()> {
+fn write(to: &Path, text: &str) -> io::Result<()> {
     if to.exists() && !to.is_file() {
-        return Ok(std::fs::write(to, text)?);
+        return fs::write(to, text);
     }
     let to = to.canonicalize().unwrap_or_else(|_| to.to_owned());
-    lab::run::write_whole(&to, text.as_bytes()).map_err(|_| {
-        anyhow!("{} can't be written; make room on its disk, or choose another place", to.display())
-    })
+    lab::run::files::replace(&to, text.as_bytes())
 }
 
 /// A command whose options, and those of its subcommands, take nothing from empty variables, and numbers below 0 as numbers, to

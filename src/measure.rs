@@ -151,7 +151,9 @@ fn send(folder: &Path) -> Result<()> {
     }
     let made = contribution::pack(&Records::load(folder)?)?;
     let (text, file) = (made.text()?, PathBuf::from(format!("throughput-{}.json", made.name)));
-    crate::write(&file, &text)?;
+    crate::write(&file, &text).with_context(|| {
+        format!("can't write {}; make room, or run it in another folder", file.display())
+    })?;
     say(&format!(
         "{} ({}) contains the machine ({}) and {} values with date, commit and compiler, and no paths. It is plain \
          text: read it, then attach it to an issue.",

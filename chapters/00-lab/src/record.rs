@@ -6,15 +6,17 @@
 use crate::{
     Error, Result, Samples, Unit,
     machine::Machine,
-    run::{files::unwritable, folder::LOCK},
+    run::{
+        files::{replace, unwritable},
+        folder::LOCK,
+    },
 };
 use serde::{Deserialize, Serialize};
 use std::{
     cmp::Ordering,
     collections::BTreeMap,
     fmt::{Display, Write as _},
-    fs,
-    io::{self, Write as _},
+    fs, io,
     path::Path,
 };
 
@@ -362,17 +364,9 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     })
 }
 
-/// Writes next to the file and renames: a reader never sees half a record, not even after the machine has lost its power.
+/// A reader never sees half a record, not even after the machine has lost its power.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
-    let text = to_text(value)?;
-    let part = path.with_extension("json.part");
-    let write = || {
-        let mut file = fs::File::create(&part)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(|e| not_written(&part, &e))?;
-    fs::rename(&part, path).map_err(|e| not_written(path, &e))
+    replace(path, to_text(value)?.as_bytes()).map_err(|e| not_written(path, &e))
 }
 
 /// JSON for people: each value of a run on one line, and each that it skipped.

@@ -31,6 +31,14 @@ pub const PART: &str = "part";
 /// [`Error::Damaged`] if the folder can't be written or the disk is full; what was there before stays.
 // ANCHOR: write_whole
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace(path, bytes).map_err(|error| not_written(path, &error))
+}
+
+/// [`write_whole`], for who says in other words what fails.
+///
+/// # Errors
+/// The system's.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let part = path.with_added_extension(PART);
     let write = || {
         let mut file = File::create(&part)?;
@@ -38,9 +46,8 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
         file.sync_all()?; // on the disk, not only in the system's memory
         fs::rename(&part, path) // all at once
     };
-    write().map_err(|error| {
+    write().inspect_err(|_| {
         let _ = fs::remove_file(&part); // half a file is of no use
-        not_written(path, &error)
     })?;
     // The new name is an entry of the folder, which must also reach the disk.
     if let Some(folder) = path.parent().and_then(|p| File::open(p).ok()) {
