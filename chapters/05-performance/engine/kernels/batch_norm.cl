@@ -7,9 +7,6 @@
 //           normalised pixels, and of that times these.
 // Before    ops/batch_norm.rs: the same formulas. Chan, Golub and LeVeque 1983, section 2.
 
-#define EPSILON_OF_NORM 1e-5f
-#define MOMENTUM 0.1f
-
 KERNEL THREADS_OF_BLOCK(32, 8) void moments_of_parts(
     IN(x), OUT(parts), uint rows, uint cols, uint each)
 {
@@ -27,15 +24,9 @@ KERNEL THREADS_OF_BLOCK(32, 8) void moments_of_parts(
         }
     uint left = rows - BLOCK_Y * each;
     float count = (float)(left < each ? left : each);
-    BARRIER();
-    room[THREAD_Y * 32 + THREAD_X] = sum;
-    BARRIER();
-    if (THREAD_Y == 0) for (uint y = 1; y < 8; y++) sum += room[y * 32 + THREAD_X];
-    BARRIER();
-    room[THREAD_Y * 32 + THREAD_X] = squares;
-    BARRIER();
+    sum = of_column(room, sum);
+    squares = of_column(room, squares);
     if (THREAD_Y == 0 && col < cols) {
-        for (uint y = 1; y < 8; y++) squares += room[y * 32 + THREAD_X];
         float around = squares - sum * sum / count;
         parts[2 * BLOCK_Y * cols + col] = first + sum / count;
         parts[(2 * BLOCK_Y + 1) * cols + col] = RELU_OF(around);
@@ -43,7 +34,8 @@ KERNEL THREADS_OF_BLOCK(32, 8) void moments_of_parts(
 }
 
 KERNEL THREADS_OF_BLOCK(256, 1) void moments(
-    IN(parts), OUT(moments), OUT(mean), OUT(variance), uint count, uint rows, uint each)
+    IN(parts), OUT(moments), OUT(mean), OUT(variance), uint count, uint rows, uint each,
+    float towards)
 {
     READ(parts);
     WRITE(moments);
@@ -65,8 +57,8 @@ KERNEL THREADS_OF_BLOCK(256, 1) void moments(
     moments[c] = all;
     moments[count + c] = 1.0f / SQRT(own + EPSILON_OF_NORM);
     float unbiased = rows > 1 ? squares / (float)(rows - 1) : squares;
-    mean[c] = (1.0f - MOMENTUM) * mean[c] + MOMENTUM * all;
-    variance[c] = (1.0f - MOMENTUM) * variance[c] + MOMENTUM * unbiased;
+    mean[c] = (1.0f - towards) * mean[c] + towards * all;
+    variance[c] = (1.0f - towards) * variance[c] + towards * unbiased;
 }
 
 KERNEL THREADS_OF_BLOCK(256, 1) void of_record(IN(mean), IN(variance), OUT(moments), uint count)

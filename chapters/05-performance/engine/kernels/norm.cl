@@ -4,8 +4,6 @@
 // Writes    normal: the rows with mean 0 and variance 1. rates: one over each row's deviation. dscale, dshift: parts.
 // Before    ops/norm.rs: the same formulas.
 
-#define EPSILON_OF_NORM 1e-5f
-
 KERNEL THREADS_OF_BLOCK(32, 8) void layer_norm(
     IN(x), IN(scale), IN(shift), OUT(y), OUT(normal), OUT(rates), uint rows, uint width)
 {

@@ -186,6 +186,7 @@ fn of_batch(cx: &mut Recorder, x: Tensor, running: [Tensor; 2]) -> Tensor {
     .launches(down);
     let (moments, reads) = (cx.tensor(2, channels), [parts.whole()]);
     let towards = if cx.is_again() { 0.0 } else { MOMENTUM }; // a batch counts once
+    let launch = Launch::each(BATCH_NORM, "moments", channels);
     let writes = [moments, running[0], running[1]].map(Tensor::by_rows);
     cx.rows("moments", 1, reads, writes, move |_, [parts], [moments, mean, variance]| {
         let size = |block: usize| (block_of(units).min(units - block * block_of(units))) * pixels;
@@ -207,7 +208,7 @@ fn of_batch(cx: &mut Recorder, x: Tensor, running: [Tensor; 2]) -> Tensor {
             variance[c] = (1.0 - towards) * variance[c] + towards * unbiased * own;
         }
     })
-    .launches(Launch::each(BATCH_NORM, "moments", channels).with(&[units * pixels, each]));
+    .launches(launch.with(&[units * pixels, each]).real(towards));
     moments
 }
 

@@ -192,6 +192,18 @@ fn a_device_gives_the_same_bits_again_and_after_a_break() {
     }
 }
 
+/// A segment that is computed again sees its batch again, and counts it once.
+#[test]
+fn running_statistics_see_a_batch_once() {
+    let Some(gpu) = opencl() else { return };
+    let kept = |model| {
+        let mut device = on(&*gpu, model);
+        after(&mut device, 0..1);
+        device.device.read(device.model.params.all(Place::Kept)).into_owned()
+    };
+    assert!(kept(model::resnet(3)) == kept(model::resnet(3).recomputed(3)));
+}
+
 #[test]
 fn a_batch_is_gathered_on_the_device() {
     let Some(gpu) = opencl() else { return };
