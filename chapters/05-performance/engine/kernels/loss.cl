@@ -24,17 +24,16 @@ KERNEL THREADS_OF_BLOCK(32, 8) void loss(
         float highest = -INFINITY;
         for (uint j = THREAD_X; j < here; j += 32) highest = s[j] > highest ? s[j] : highest;
         highest = of_row(parts, highest, true);
-        float sum = 0.0f;
-        for (uint j = THREAD_X; j < here; j += 32) sum += EXP(s[j] - highest);
-        sum = of_row(parts, sum, false);
+        uint label = here > 0 ? labels[row] : 0;
+        float others = 0.0f;
+        for (uint j = THREAD_X; j < here; j += 32)
+            if (j != label) others += EXP(s[j] - highest);
+        others = of_row(parts, others, false);
         if (here == 0) continue;
-        uint label = labels[row];
-        float own = label < cols ? s[label] - highest : NAN, ours = LOG(sum) - own;
-        float factor = ours < INFINITY ? share : NAN;
-        for (uint j = THREAD_X; j < cols; j += 32) {
-            float truth = j == label ? 1.0f : 0.0f;
-            gradient[row * cols + j] = (EXP(s[j] - highest) / sum - truth) * factor;
-        }
+        float own = label < cols ? s[label] - highest : NAN, sum = others + EXP(own);
+        float ours = LOG(sum) - own, factor = ours < INFINITY ? share / sum : NAN;
+        for (uint j = THREAD_X; j < cols; j += 32) // p - 1, without the difference
+            gradient[row * cols + j] = (j == label ? -others : EXP(s[j] - highest)) * factor;
         loss += ours;
         right += own >= 0.0f ? 1.0f : 0.0f;
     }

@@ -137,7 +137,15 @@ fn infinite<B: Backend>(device: B) {
     let mut step = Step::on(device, model::linear(3), 1, Rule::adam());
     let mut file = step.to_file(Place::Params);
     let end = file.len();
-    file[end - 10] = f32::NEG_INFINITY; // the bias of the first score
+    file[end - 10..].copy_from_slice(&[20.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    step.from_file(Place::Params, &file);
+    step.fill(1, &[0.0; 784], &[0]);
+    step.gradient(1, Numbers::F32);
+    // p - 1 of the first score, of which f32 has no digit.
+    let slope = f64::from(step.to_file(Place::Gradient)[end - 10]);
+    let others = 9.0 * (-20.0_f64).exp();
+    assert!((slope / (-others / (1.0 + others)) - 1.0).abs() < 1e-5, "{slope}");
+    file[end - 10] = f32::NEG_INFINITY;
     step.from_file(Place::Params, &file);
     step.fill(2, &[0.5; 2 * 784], &[0, 1]);
     step.gradient(2, Numbers::F32);
@@ -148,7 +156,7 @@ fn infinite<B: Backend>(device: B) {
 }
 
 #[test]
-fn an_infinite_loss_moves_nothing() {
+fn a_sure_answer_has_a_gradient_and_an_infinite_loss_moves_nothing() {
     infinite(Cpu::new(1));
     let Some(gpu) = opencl() else { return };
     infinite(Gpu::new(&*gpu));
