@@ -39,7 +39,7 @@ pub struct Step<B: Backend = Cpu> {
     /// What fills a batch of so many rows, and steps that begin with it.
     gathers: HashMap<usize, B::Loaded>,
     entire: HashMap<Entire, B::Loaded>,
-    /// What the device keeps for them, and the words of the order.
+    /// What the device keeps for them, and the length of its order.
     kept: Kept,
     order: usize,
     rule: Rule,
@@ -204,6 +204,9 @@ impl<B: Backend> Step<B> {
     /// A step on a batch that is one piece, from the `first` of the order on: it is gathered, computed and learned from, at this
     /// rate, by a gradient no longer than the limit, if there is one. All of it is one program, which knows before it starts what
     /// changes from step to step.
+    ///
+    /// # Panics
+    /// If the order has no such batch.
     pub fn entire(
         &mut self,
         (first, rows): (usize, usize),
@@ -212,14 +215,13 @@ impl<B: Backend> Step<B> {
     ) -> Entire {
         let pass = Pass { rows, training: true, numbers, adds: false };
         let entire = (pass, limit.is_some());
-        self.state[state::START] = first as u32;
+        self.take(first, rows);
         self.state[state::FIRST] = 0;
         self.state[state::SHARE] = (1.0 / rows as f32).to_bits();
         self.state[state::LIMIT] = limit.unwrap_or(f32::INFINITY).to_bits();
         self.advance(rate);
         self.tell();
         if !self.entire.contains_key(&entire) {
-            self.room(rows);
             let form = self.device.form();
             let pass = self.gathered(rows).then(self.split.pass(&self.model, pass, form));
             let clip = limit.map_or(Program::default(), |_| self.clipped());
@@ -311,6 +313,7 @@ impl<B: Backend> Step<B> {
 
     /// Runs a pass, or starts it.
     fn start(&mut self, pass: Pass) {
+        self.room(pass.rows);
         self.ready(pass);
         self.tell();
         self.device.run(&self.passes[&pass]);
@@ -346,31 +349,53 @@ impl<B: Backend> Step<B> {
 
     /// The order of an epoch: each image of the data set that the device [`keeps`](Step::keep), by its number; or where the
     /// windows of many batches begin, in the [`stream`](Step::keep_stream).
+    ///
+    /// # Panics
+    /// If there is no such image, or window.
     pub fn arrange(&mut self, order: &[u32]) {
+        let count = match self.kept {
+            Kept::Images(images) => images,
+            Kept::Stream(tokens, length) => tokens.saturating_sub(length),
+        };
+        assert!(order.iter().all(|at| (*at as usize) < count), "a number beyond all {count}");
         if order.len() > self.order {
-            self.order = order.len();
             self.gather_from(self.kept);
         }
+        self.order = order.len();
         self.put(Place::Order, words(order));
     }
 
     /// Lets no program gather from what was there before.
     fn gather_from(&mut self, kept: Kept) {
-        self.kept = kept;
+        (self.kept, self.order) = (kept, 0);
         self.gathers.clear();
         self.entire.clear();
     }
 
     /// Fills a batch with so many images, or windows of so many tokens, from the `first` of the order on. Nothing is copied.
+    ///
+    /// # Panics
+    /// If the order has no such batch.
     pub fn choose(&mut self, first: usize, rows: usize) {
-        self.room(rows);
-        self.state[state::START] = first as u32;
+        self.take(first, rows);
         self.tell();
         if !self.gathers.contains_key(&rows) {
             let loaded = self.device.load(self.gathered(rows));
             self.gathers.insert(rows, loaded);
         }
         self.device.run(&self.gathers[&rows]);
+    }
+
+    /// Makes room for a batch out of the order.
+    fn take(&mut self, first: usize, rows: usize) {
+        let images = match self.kept {
+            Kept::Images(_) => rows,
+            Kept::Stream(_, length) => rows.div_ceil(length),
+        };
+        let (end, order) = (first + images, self.order);
+        assert!(end <= order, "a batch ends at {end} of an order of {order}");
+        self.room(rows);
+        self.state[state::START] = first as u32;
     }
 
     fn gathered(&self, rows: usize) -> Program {

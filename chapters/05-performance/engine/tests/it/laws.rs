@@ -3,6 +3,7 @@
 use crate::steps::{BATCH, batch, bits, error, gradient, models, step_of, step_on};
 use engine::{
     cpu::{Loaded, Ways},
+    model,
     philox::Dropout,
     program::Numbers,
     record::pieces,
@@ -175,6 +176,9 @@ fn a_batch_of_one_and_an_odd_one_are_part_of_the_whole() {
             assert!(error(&scores, &all[..rows * 10]) < 1e-5, "{rows}");
         }
     }
+    // One that nobody has filled has zeros.
+    let scores = step_of(model::linear(3), 1).predict(1000);
+    assert!(scores.len() == 10_000 && scores.iter().all(|score| score.is_finite()));
 }
 
 /// Chapter 4's checkpoints tell these masks from others by a number: who changes them raises `Settings::masks` there.

@@ -2,7 +2,7 @@
 
 use crate::steps::{BATCH, batch, step_of};
 use engine::{
-    model::Model,
+    model::{self, Model},
     ops::{
         Op, attention::Attention, batch_norm::BatchNorm, conv::Conv, dense::Dense, gru::Gru,
         linear::Linear, mean::Mean, norm::Norm, patches::Patches, pool::ReluPool,
@@ -10,6 +10,7 @@ use engine::{
     },
     params::Params,
     program::Numbers,
+    step::Step,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -66,12 +67,34 @@ const WRONG: [(Maker, &str); 16] = [
     (tokens, "loss: it takes 1×64 given 16×64"),
 ];
 
+/// What a step says of what it can't do.
+fn refusal(step: &mut Step, work: impl Fn(&mut Step)) -> String {
+    let tried = catch_unwind(AssertUnwindSafe(|| work(step)));
+    *tried.expect_err("it is wrong").downcast().unwrap()
+}
+
 /// What a step on the model says.
 fn said(ops: Maker) -> String {
     let mut step = step_of(Model::new(1, 784, ops), 2);
     batch(0, &mut step);
-    let tried = catch_unwind(AssertUnwindSafe(|| step.gradient(BATCH, Numbers::F32)));
-    *tried.expect_err("it is wrong").downcast().unwrap()
+    refusal(&mut step, |step| drop(step.gradient(BATCH, Numbers::F32)))
+}
+
+#[test]
+fn a_batch_beyond_the_order_is_refused() {
+    let mut step = step_of(model::linear(1), 1);
+    step.keep(&[0.5; 10 * 784], &[0; 10]);
+    step.arrange(&[9; 10]);
+    step.choose(5, 5);
+    let beyond = "a batch ends at 15 of an order of 10";
+    assert_eq!(refusal(&mut step, |step| step.choose(5, 10)), beyond);
+    let entire = |step: &mut Step| _ = step.entire((5, 10), Numbers::F32, (1e-3, None));
+    assert_eq!(refusal(&mut step, entire), beyond);
+    assert_eq!(refusal(&mut step, |step| step.arrange(&[9, 10])), "a number beyond all 10");
+    step.keep_stream(&[0; 30], 10);
+    step.arrange(&[19]);
+    assert_eq!(refusal(&mut step, |step| step.choose(0, 11)), "a batch ends at 2 of an order of 1");
+    assert_eq!(refusal(&mut step, |step| step.arrange(&[20])), "a number beyond all 20");
 }
 
 #[test]
