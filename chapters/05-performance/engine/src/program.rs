@@ -52,7 +52,7 @@ pub struct Program {
     pub calls: Vec<Call>,
     /// Words of each temporary.
     pub temporaries: Vec<usize>,
-    /// What is read when it has run: memory that no other tensor gets.
+    /// What is read when it has run, before another program runs: memory that no other tensor of this one gets.
     pub outputs: Vec<Tensor>,
     /// Gradients that a call adds to, which another one, or another program, wrote.
     pub added: Vec<Tensor>,

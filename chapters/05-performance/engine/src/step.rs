@@ -203,7 +203,7 @@ impl<B: Backend> Step<B> {
 
     /// A step on a batch that is one piece, from the `first` of the order on: it is gathered, computed and learned from, at this
     /// rate, by a gradient no longer than the limit, if there is one. All of it is one program, which knows before it starts what
-    /// changes from step to step.
+    /// changes from step to step. Without a limit the factor stays that there is: see [`Step::clip`].
     ///
     /// # Panics
     /// If the order has no such batch.
@@ -264,8 +264,9 @@ impl<B: Backend> Step<B> {
         self.output(pass, 0)
     }
 
-    /// Lets the next update shorten the gradient to this length, if it is longer. If its length is no number, nothing is
-    /// updated from then on, until [`Step::set_clip`]. The length of the whole model's gradient, which comes later.
+    /// Lets the next update shorten the gradient to this length, if it is longer; an infinite one lets it be. The factor stays for
+    /// the updates behind that one, until this or [`Step::set_clip`] finds another. If the length is no number, nothing is updated
+    /// from then on, until [`Step::set_clip`]. The length of the whole model's gradient, which comes later.
     pub fn clip(&mut self, limit: f32) -> B::Fetching {
         self.state[state::LIMIT] = limit.to_bits();
         self.tell();
@@ -285,7 +286,8 @@ impl<B: Backend> Step<B> {
         cx.finish()
     }
 
-    /// The sums over the last gradient's images, before its update: of their losses, and of the right answers.
+    /// The sums over the last gradient's images, before it is clipped and before its update, which may take the same memory: of
+    /// their losses, and of the right answers.
     ///
     /// # Panics
     /// If there was no such gradient.

@@ -114,9 +114,9 @@ fn pieces_add_up_to_the_batch() {
         let mut step = step_of(model, 2);
         let wanted = gradient(&mut step, Numbers::F32);
         let length = wanted.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+        let [losses, right] = step.metrics(BATCH, Numbers::F32);
         let norm = f64::from(step.clip(f32::INFINITY)[0]);
         assert!((norm / length - 1.0).abs() < 1e-6, "{at}");
-        let [losses, right] = step.metrics(BATCH, Numbers::F32);
         for most in [1, 7, BATCH - 1, 2 * BATCH] {
             let of = |threads| in_pieces(&mut step_of(models().remove(at), threads), most);
             let (found, sums) = of(2);
