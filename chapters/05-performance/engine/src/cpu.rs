@@ -322,7 +322,7 @@ impl Backend for Cpu {
     }
 
     /// # Panics
-    /// If the program has never run.
+    /// If another program has run since, which takes less memory, and the memory was not planned: see [`Ways::planned`].
     fn fetch(&mut self, loaded: &Loaded, number: usize) -> Vec<f32> {
         assert!(self.arena.slice().len() >= loaded.plan.arena, "the program has not run");
         self.bases(loaded).whole(loaded.outputs[number]).to_vec()
