@@ -51,6 +51,8 @@ pub struct Traced<'g> {
     gpu: &'g dyn Gpu,
     log: RefCell<Option<Log>>,
     next: RefCell<Label>,
+    /// Bytes of all buffers that were made.
+    pub reserved: RefCell<usize>,
 }
 
 struct Log {
@@ -61,7 +63,8 @@ struct Log {
 impl<'g> Traced<'g> {
     /// The device, for all that takes a device. It notes nothing until [`Traced::record`].
     pub fn new(gpu: &'g dyn Gpu) -> Self {
-        Self { gpu, log: RefCell::default(), next: RefCell::default() }
+        let (log, next, reserved) = Default::default();
+        Self { gpu, log, next, reserved }
     }
 
     /// Everything that `work` gives to this device, in its order, when the device has done it.
@@ -118,6 +121,7 @@ impl Gpu for Traced<'_> {
     }
 
     fn alloc(&self, bytes: usize) -> Result<Buffer> {
+        *self.reserved.borrow_mut() += bytes;
         self.gpu.alloc(bytes)
     }
 

@@ -18,14 +18,10 @@ pub struct Needs {
     pub batch: u64,
     /// Temporaries that all threads share.
     pub arena: u64,
+    /// What a GPU is asked for when it has run, each in memory of its own.
+    pub outputs: u64,
     /// Temporaries that each thread has of its own, of all threads.
     pub scratch: u64,
-}
-
-/// Bytes that all share; what a GPU is asked for lies in memory of its own, too.
-fn arena(plan: &Plan, program: &Program, form: Form) -> u64 {
-    let outputs = program.outputs.iter().filter(|_| !form.cached);
-    bytes(plan.arena) + outputs.map(|output| bytes(output.words())).sum::<u64>()
 }
 
 impl Needs {
@@ -59,9 +55,12 @@ impl Needs {
             let plan = Plan::new(&program, form.cached);
             let batch = bytes(pass.rows * model.inputs) + bytes(pass.rows);
             needs.batch = needs.batch.max(batch);
-            needs.arena = needs.arena.max(arena(&plan, &program, form));
+            needs.arena = needs.arena.max(bytes(plan.arena));
             let scratch = bytes(threads * plan.scratch);
             needs.scratch = needs.scratch.max(scratch);
+            for output in program.outputs.iter().filter(|_| program.apart) {
+                needs.outputs += bytes(output.words());
+            }
             look(&program, &plan);
         }
         // ANCHOR_END: needs
@@ -70,7 +69,7 @@ impl Needs {
 
     /// All together.
     pub fn total(self) -> u64 {
-        let Self { parameters, gradient, means, batch, arena, scratch } = self;
-        parameters + gradient + means + batch + arena + scratch
+        let Self { parameters, gradient, means, batch, arena, outputs, scratch } = self;
+        parameters + gradient + means + batch + arena + outputs + scratch
     }
 }

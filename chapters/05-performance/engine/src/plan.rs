@@ -102,6 +102,9 @@ fn lives(program: &Program, groups: &[Range<usize>]) -> Vec<Life> {
     for output in &program.outputs {
         if let Place::Temporary(id) = output.place {
             (lives[id as usize].groups.1, lives[id as usize].rows) = (groups.len(), false);
+            if program.apart {
+                lives[id as usize] = unborn; // it lies elsewhere
+            }
         }
     }
     lives

@@ -54,6 +54,8 @@ pub struct Program {
     pub temporaries: Vec<usize>,
     /// What is read when it has run, before another program runs: memory that no other tensor of this one gets.
     pub outputs: Vec<Tensor>,
+    /// Whether each output lies in memory of its own, and not where the other temporaries do: on a GPU.
+    pub apart: bool,
     /// Gradients that a call adds to, which another one, or another program, wrote.
     pub added: Vec<Tensor>,
 }

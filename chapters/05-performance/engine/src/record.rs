@@ -79,7 +79,7 @@ impl Recorder {
             form,
             first: 0,
             at_once: false,
-            program: Program::default(),
+            program: Program { apart: !form.cached, ..Program::default() },
             op: String::new(),
             written: Vec::new(),
             ahead: Vec::new(),

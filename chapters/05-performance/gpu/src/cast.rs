@@ -109,13 +109,16 @@ fn wants_gradients(call: &Call) -> bool {
     matches!(call.work, Work::Collective(_)) || reads() || moves()
 }
 
-/// Bytes that passes of a model take on a GPU, one after the other: of sums of slices, too, which the plan does not know.
+/// Bytes that passes of a model take on a GPU, one after the other: of sums of slices and of tables, too, which the plan does not
+/// know.
 pub fn bytes(model: &Model, passes: &[Pass]) -> u64 {
-    let mut parts = 0;
+    let (mut parts, mut tables) = (0, 0);
     let needs = Needs::seen(&Whole, model, passes, FORM, 1, |program, plan| {
-        parts = launches(program, plan).map_or(0, |made| made.parts).max(parts);
+        let made = launches(program, plan).unwrap_or_default();
+        parts = made.parts.max(parts);
+        tables += made.table.len();
     });
-    needs.total() + 4 * parts as u64
+    needs.total() + 4 * (parts + tables) as u64
 }
 
 /// The launches of a program in the making.
