@@ -205,7 +205,7 @@ impl Recorder {
     /// C = A·B with what follows.
     ///
     /// # Panics
-    /// If the shapes do not fit; the message names the operation.
+    /// If the shapes do not fit, or columns are not the right side of a GPU's product; the message names the operation.
     pub fn product(
         &mut self,
         c: Tensor,
@@ -222,6 +222,8 @@ impl Recorder {
             c.rows,
             c.cols
         );
+        let columns = a.step.is_some() || self.form.cached && b.step.is_some();
+        assert!(!columns, "{}: only the right side of a GPU's product may be columns", self.op);
         let accumulate = self.adds(c);
         let numbers = self.pass.numbers;
         let units = self.pass.rows;
