@@ -423,6 +423,11 @@ impl<'g> Backend for Gpu<'g> {
     }
 
     fn told(&mut self) -> Result<(), Failed> {
-        ranks::told(self.failed.get_mut())
+        // The device's own failure stays one, however often it is told.
+        let own = self.failed.get_mut().as_ref().and_then(|why| why.downcast_ref::<Error>());
+        match own.map(ToString::to_string) {
+            Some(own) => Err(Error::Message(own).into()),
+            None => ranks::told(self.failed.get_mut()),
+        }
     }
 }

@@ -393,6 +393,9 @@ fn what_a_gpu_can_not_do_is_said_by_name() {
     device.fill(2, &[0.0; 2 * 784], &[0; 2]);
     device.gradient(2, Numbers::Bf16);
     lab::testing::refused(device.device.check(), ["16-bit numbers are for the CPU"]);
+    for _ in 0..2 {
+        assert!(device.device.told().unwrap_err().is::<cpu_gpu::Error>());
+    }
     // And nothing is done from then on.
     assert!(device.predict(2).is_empty());
 }
