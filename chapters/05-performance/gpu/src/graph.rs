@@ -13,14 +13,12 @@ use cudarc::driver::{
     result::{self, DriverError},
     sys,
 };
-use std::marker::PhantomData;
 
-/// Launches that can be replayed. It borrows what they use.
+/// Launches that can be replayed. It borrows the device; what they use has to live as long: see [`Graph::capture`].
 pub struct Graph<'s> {
     cuda: &'s Cuda,
-    handle: sys::CUgraph,
     exec: sys::CUgraphExec,
-    uses: PhantomData<&'s ()>,
+    _recorded: Recorded<'s>,
 }
 
 fn failed(what: &str) -> impl Fn(DriverError) -> Error {
@@ -53,12 +51,13 @@ impl<'s> Graph<'s> {
         let done = work();
         // SAFETY: as above. A capture must end, whether the work failed or not.
         let handle = unsafe { result::stream::end_capture(cuda.stream()) };
-        let graph = Recorded(handle.map_err(failed("record these launches"))?);
+        let handle = handle.map_err(failed("record these launches"))?;
+        let recorded = Recorded { cuda, handle };
         done?;
         // SAFETY: the graph was made by the call before.
-        let exec = unsafe { result::graph::instantiate(graph.0, DEFAULT) }
+        let exec = unsafe { result::graph::instantiate(handle, DEFAULT) }
             .map_err(failed("prepare the recorded launches"))?;
-        Ok(Self { cuda, handle: graph.keep(), exec, uses: PhantomData })
+        Ok(Self { cuda, exec, _recorded: recorded })
     }
 
     // ANCHOR_END: capture
@@ -78,21 +77,18 @@ impl<'s> Graph<'s> {
 
 const DEFAULT: sys::CUgraphInstantiate_flags = sys::CUgraphInstantiate_flags(0);
 
-/// A graph that is destroyed unless it is kept.
-struct Recorded(sys::CUgraph);
-
-impl Recorded {
-    fn keep(self) -> sys::CUgraph {
-        let graph = self.0;
-        std::mem::forget(self);
-        graph
-    }
+/// A graph, destroyed when it is dropped.
+struct Recorded<'s> {
+    cuda: &'s Cuda,
+    handle: sys::CUgraph,
 }
 
-impl Drop for Recorded {
+impl Drop for Recorded<'_> {
     fn drop(&mut self) {
-        // SAFETY: made once, destroyed once.
-        let _ = unsafe { result::graph::destroy(self.0) };
+        if self.cuda.bind().is_ok() {
+            // SAFETY: made once, destroyed once.
+            let _ = unsafe { result::graph::destroy(self.handle) };
+        }
     }
 }
 
@@ -102,7 +98,6 @@ impl Drop for Graph<'_> {
         if self.cuda.finish().is_ok() || self.cuda.bind().is_ok() {
             // SAFETY: made once, destroyed once.
             let _ = unsafe { result::graph::exec_destroy(self.exec) };
-            drop(Recorded(self.handle));
         }
     }
 }
