@@ -85,7 +85,7 @@ impl<'g> Traced<'g> {
         let mut before = 0.0_f64; // when the device was free
         let span = |Call { name, what, label, called, mark }| {
             let end = self.gpu.between(&zero, &mark)?;
-            // A launch or a fetch returns at once, another copy when it is done.
+            // A launch returns at once, a copy perhaps when it is done.
             let ready = called[usize::from(what == What::Kernel)];
             let ran = [before.max(ready).min(end), end];
             before = end;
@@ -97,20 +97,20 @@ impl<'g> Traced<'g> {
 
     // ANCHOR: noted
     /// Does what `give` gives to the device, and puts a mark behind it.
-    fn noted<F>(&self, name: &str, what: What, give: F) -> Result<()>
+    fn noted<R, F>(&self, name: &str, what: What, give: F) -> Result<R>
     where
-        F: FnOnce() -> Result<()>,
+        F: FnOnce() -> Result<R>,
     {
         let label = self.next.take();
         let Some(Log { clock, calls }) = &mut *self.log.borrow_mut() else {
             return give();
         };
         let began = clock.elapsed().as_secs_f64();
-        give()?;
+        let given = give()?;
         let called = [began, clock.elapsed().as_secs_f64()];
         let mark = self.gpu.mark()?;
         calls.push(Call { name: name.into(), what, label, called, mark });
-        Ok(())
+        Ok(given)
     }
     // ANCHOR_END: noted
 }
@@ -146,12 +146,7 @@ impl Gpu for Traced<'_> {
     }
 
     fn fetch(&self, from: &Buffer, bytes: usize) -> Result<Fetching> {
-        let mut fetching = None;
-        self.noted("copy to the host", What::Kernel, || {
-            fetching = Some(self.gpu.fetch(from, bytes)?);
-            Ok(())
-        })?;
-        fetching.ok_or_else(|| crate::Error::message("nothing was fetched"))
+        self.noted("copy to the host", What::Copy, || self.gpu.fetch(from, bytes))
     }
 
     fn fetched(&self, fetching: Fetching) -> Result<Vec<u8>> {
