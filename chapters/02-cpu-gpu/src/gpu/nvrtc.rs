@@ -176,11 +176,14 @@ impl Nvrtc {
         let at_hand = file.as_deref().filter(|_| !FRESH.load(Ordering::Relaxed)).and_then(kept);
         let image: Arc<[u8]> = match at_hand {
             Some(image) => image.into(),
-            None => self.compile(source, options, entry, target)?.0.into(),
+            None => {
+                let image = self.compile(source, options, entry, target)?.0;
+                if let Some(file) = &file {
+                    keep(file, &image);
+                }
+                image.into()
+            }
         };
-        if let Some(file) = file {
-            keep(&file, &image);
-        }
         images().get_or_insert_default().insert(key, Arc::clone(&image));
         Ok(image)
     }
