@@ -594,8 +594,8 @@ impl Gpu for Cuda {
     }
 
     fn write(&self, to: &Buffer, bytes: &[u8]) -> Result<()> {
-        // In the stream, so that it waits for kernels before it; the synchronous copy would not, and it returns
-        // before the last bytes have arrived.
+        self.finish()?; // patiently: the driver may wait in a copy of memory that the system can move
+        // In the stream, so that it is waited for: the synchronous copy returns before the last bytes have arrived.
         self.copying(to, bytes.len(), "copy to the device", |at, stream| {
             // SAFETY: the buffer is as long as `bytes`, which live until `finish` has waited for the copy.
             unsafe { result::memcpy_htod_async(at, bytes, stream) }
@@ -604,6 +604,7 @@ impl Gpu for Cuda {
     }
 
     fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()> {
+        self.finish()?; // as above
         self.copying(from, bytes.len(), "copy from the device", |at, stream| {
             // SAFETY: as above.
             unsafe { result::memcpy_dtoh_async(bytes, at, stream) }

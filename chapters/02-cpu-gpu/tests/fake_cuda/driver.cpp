@@ -195,12 +195,14 @@ int cuMemFree_v2(uint64_t at) {
 }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t count, void *stream) {
     CONTEXT;
+    DEMAND(!hung); // the real one may wait for the stream before it copies memory that is not pinned
     std::function<void()> work = [=] { memcpy(bytes(to, count), from, count); };
     fake_enqueue(stream, &work);
     return OK;
 }
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t count, void *stream) {
     CONTEXT;
+    DEMAND(!hung || pinned.count(to));
     std::function<void()> work = [=] { memcpy(to, bytes(from, count), count); };
     fake_enqueue(stream, &work);
     return OK;

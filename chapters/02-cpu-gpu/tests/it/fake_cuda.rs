@@ -416,12 +416,19 @@ fn a_lost_gpu_is_a_reason_in_the_record() {
 
 #[test]
 fn a_kernel_that_does_not_end_is_given_up() {
-    alone(&[("all", &[("FAKE_HANG", "map"), ("THROUGHPUT_GPU_PATIENCE", "0.2")])], || {
+    let waits = |how| [("FAKE_HANG", "map"), ("THROUGHPUT_GPU_PATIENCE", "0.2"), ("HOW", how)];
+    let [finish, read, write] = ["finish", "read", "write"].map(waits);
+    alone(&[("all", &finish), ("all", &read), ("all", &write)], || {
         let gpu = gpu::open("cuda").unwrap();
         let x = gpu.alloc(4).unwrap();
         let kernel = launched_map(&*gpu, &x);
         let began = Instant::now();
-        refused(gpu.finish(), ["does not end", "THROUGHPUT_GPU_PATIENCE"]);
+        let waited = match &*std::env::var("HOW").unwrap() {
+            "read" => read_all::<f32>(&*gpu, &x, 1).map(drop),
+            "write" => write_all(&*gpu, &x, &[1.0_f32]),
+            _ => gpu.finish(),
+        };
+        refused(waited, ["does not end", "THROUGHPUT_GPU_PATIENCE"]);
         assert!((0.2..5.0).contains(&began.elapsed().as_secs_f64()));
         // From here on every call of the driver that waits would wait forever (the stand-in ends the program there).
         refused(gpu.alloc(4).map(drop), ["ran longer than it may"]);
