@@ -6,7 +6,7 @@
 use super::{
     device::{
         About, Api, Arg, Buffer, Devices, Fetching, Gpu, Kernel, Kind, Launch, Mark, Missing, fits,
-        no_entry, own, part, wrong_count,
+        no_entry, others, own, part, wrong_count,
     },
     nvrtc::Nvrtc,
 };
@@ -225,7 +225,7 @@ struct Loaded {
     max_block: usize,
     /// The bytes of each parameter, where the driver tells.
     parameters: Option<Vec<usize>>,
-    _module: Module,
+    module: Module,
 }
 
 /// The bytes of each of a kernel's parameters. Drivers before CUDA 12.4 do not tell.
@@ -408,12 +408,31 @@ impl Cuda {
         self.context.bind().map_err(self.failed("be used from this thread"))
     }
 
+    /// Refuses what was made in another context: another GPU's, or that of another [`Cuda`].
+    fn mine(&self, context: &Rc<Context>, what: &str) -> Result<()> {
+        if Rc::ptr_eq(context, &self.context) { Ok(()) } else { Err(others(what)) }
+    }
+
+    fn kernel<'k>(&self, kernel: &'k Kernel) -> Result<&'k Loaded> {
+        let loaded: &Loaded = own(&*kernel.inner, "kernel")?;
+        self.mine(&loaded.module.context, "kernel")?;
+        Ok(loaded)
+    }
+
+    fn marked(&self, mark: &Mark) -> Result<sys::CUevent> {
+        let event: &Event = own(&*mark.inner, "mark")?;
+        self.mine(&event.context, "mark")?;
+        Ok(event.handle)
+    }
+
     /// The address of a buffer on the device.
     ///
     /// # Errors
     /// A message if the buffer belongs to another device.
     pub fn address(&self, buffer: &Buffer) -> Result<u64> {
-        Ok(own::<Memory>(&*buffer.inner, "buffer")?.at)
+        let memory: &Memory = own(&*buffer.inner, "buffer")?;
+        self.mine(&memory.context, "buffer")?;
+        Ok(memory.at)
     }
 
     /// The stream of this device, for libraries that launch into it. It lives as long as `self`.
@@ -426,7 +445,7 @@ impl Cuda {
     /// # Errors
     /// A message if the mark belongs to another device.
     pub fn event(&self, mark: &Mark) -> Result<u64> {
-        Ok(own::<Event>(&*mark.inner, "mark")?.0 as u64)
+        Ok(self.marked(mark)? as u64)
     }
 
     /// The compute capability: (9, 0) for an H100 or H200.
@@ -471,7 +490,7 @@ impl Cuda {
             function,
             max_block: max_block.max(0) as usize,
             parameters: parameters(function),
-            _module: module,
+            module,
         };
         Ok(Kernel { entry: entry.to_owned(), inner: Box::new(loaded) })
     }
@@ -482,7 +501,7 @@ impl Cuda {
     /// A message if the GPU has less.
     pub fn allow_shared(&self, kernel: &Kernel, bytes: u32) -> Result<()> {
         self.bind()?;
-        let loaded: &Loaded = own(&*kernel.inner, "kernel")?;
+        let loaded = self.kernel(kernel)?;
         if u64::from(bytes) > self.about.shared_memory {
             return Err(Error::message(format!(
                 "`{}` wants {bytes} bytes of shared memory for a block, and {} has {}; take smaller tiles",
@@ -504,7 +523,7 @@ impl Cuda {
     /// # Errors
     /// A message if the driver refuses.
     pub fn clusters_at_once(&self, kernel: &Kernel, launch: Launch, cluster: u32) -> Result<u32> {
-        let loaded: &Loaded = own(&*kernel.inner, "kernel")?;
+        let loaded = self.kernel(kernel)?;
         launch.check(kernel, &self.about, loaded.max_block)?;
         self.bind()?;
         // SAFETY: a C struct and union of numbers and pointers, for which zeros are a value.
@@ -547,7 +566,7 @@ impl Cuda {
         launch: Launch,
         parameters: &mut [*mut c_void],
     ) -> Result<()> {
-        let loaded: &Loaded = own(&*kernel.inner, "kernel")?;
+        let loaded = self.kernel(kernel)?;
         launch.check(kernel, &self.about, loaded.max_block)?;
         if launch.is_empty() {
             return Ok(());
@@ -626,7 +645,7 @@ impl Gpu for Cuda {
     }
 
     fn launch(&self, kernel: &Kernel, launch: Launch, args: &[Arg]) -> Result<()> {
-        let loaded: &Loaded = own(&*kernel.inner, "kernel")?;
+        let loaded = self.kernel(kernel)?;
         if let Some(parameters) = &loaded.parameters {
             fitting(&kernel.entry, parameters, args)?;
         }
@@ -678,9 +697,9 @@ impl Gpu for Cuda {
         let coming = fetching.inner.downcast::<Coming>();
         let Coming { host, bytes, mark } =
             *coming.map_err(|_| Error::message("it was fetched from another device"))?;
-        let event: &Event = own(&*mark.inner, "mark")?;
-        // SAFETY: the event lives.
-        self.wait(|| unsafe { sys::cuEventQuery(event.0) })?;
+        let event = self.marked(&mark)?;
+        // SAFETY: the event lives as long as the mark.
+        self.wait(|| unsafe { sys::cuEventQuery(event) })?;
         // SAFETY: so many bytes were copied to it.
         let found = unsafe { std::slice::from_raw_parts(host.at, bytes) }.to_vec();
         self.hosts.borrow_mut().push(host);
@@ -704,28 +723,34 @@ impl Gpu for Cuda {
         self.bind()?;
         let failed = self.failed("take the time");
         let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
-        let event = Event(result::event::create(flags).map_err(&failed)?);
+        let handle = result::event::create(flags).map_err(&failed)?;
+        let event = Event { context: Rc::clone(&self.context), handle };
         // SAFETY: event and stream are of this context, and live.
-        unsafe { result::event::record(event.0, self.stream) }.map_err(&failed)?;
+        unsafe { result::event::record(handle, self.stream) }.map_err(&failed)?;
         Ok(Mark { inner: Box::new(event) })
     }
 
     fn between(&self, from: &Mark, to: &Mark) -> Result<f64> {
-        let (from, to): (&Event, &Event) = (own(&*from.inner, "mark")?, own(&*to.inner, "mark")?);
+        let (from, to) = (self.marked(from)?, self.marked(to)?);
         self.bind()?;
         // SAFETY: both events live; the driver refuses those that are not over.
-        let milliseconds = unsafe { result::event::elapsed(from.0, to.0) }
+        let milliseconds = unsafe { result::event::elapsed(from, to) }
             .map_err(self.failed("tell the time of a mark"))?;
         Ok(f64::from(milliseconds) * 1e-3)
     }
 }
 
 /// An event, destroyed when it is dropped.
-struct Event(sys::CUevent);
+struct Event {
+    context: Rc<Context>,
+    handle: sys::CUevent,
+}
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: made once, destroyed once.
-        let _ = unsafe { result::event::destroy(self.0) };
+        if self.context.bind().is_ok() {
+            // SAFETY: made once, destroyed once.
+            let _ = unsafe { result::event::destroy(self.handle) };
+        }
     }
 }

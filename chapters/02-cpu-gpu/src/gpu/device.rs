@@ -221,9 +221,12 @@ pub enum Arg<'a> {
 
 /// What is inside a buffer or kernel; a thing of another device is a bug of the caller.
 pub(crate) fn own<'a, T: 'static>(inner: &'a dyn Any, what: &str) -> Result<&'a T> {
-    inner
-        .downcast_ref()
-        .ok_or_else(|| Error::message(format!("the {what} belongs to another device")))
+    inner.downcast_ref().ok_or_else(|| others(what))
+}
+
+/// The error of a thing of another device.
+pub(crate) fn others(what: &str) -> Error {
+    Error::message(format!("the {what} belongs to another device"))
 }
 
 /// The error of a launch with too few or too many arguments.

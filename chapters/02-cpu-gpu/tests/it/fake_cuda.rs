@@ -176,6 +176,11 @@ fn mistakes_on_a_gpu_get_a_sentence() {
         refused(cuda.allow_shared(&kernel, 232_449), ["wants 232449 bytes of shared memory"]);
         gpu.launch(&kernel, good, &[a, a, n]).unwrap();
         gpu.finish().unwrap();
+
+        let (other, mark) = (gpu::open("cuda").unwrap(), gpu.mark().unwrap());
+        refused(read_all::<f32>(&*other, &x, 1), ["the buffer belongs to another device"]);
+        refused(other.launch(&kernel, good, &[]), ["the kernel belongs to another device"]);
+        refused(other.between(&mark, &mark), ["the mark belongs to another device"]);
     });
 }
 
