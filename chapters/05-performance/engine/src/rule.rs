@@ -10,7 +10,7 @@ use crate::{
     tensor::{Place, Tensor},
     words::whole,
 };
-use backprop::adam::{Adam, Factors, OPERATIONS, fused};
+use backprop::adam::{Adam, Factors, fused};
 use std::{ops::Range, sync::Arc};
 
 /// `update.cl`: optimizers' rules, and the squares of a gradient.
@@ -43,6 +43,9 @@ pub enum Kernel {
     /// Adam whose decay is no part of the gradient.
     AdamW = 4,
 }
+
+/// What each of them does for a parameter that loses nothing: Adam's are [`backprop::adam::OPERATIONS`].
+const OPERATIONS: [usize; 5] = [2, 4, 9, 12, 12];
 
 impl Rule {
     /// For both.
@@ -150,7 +153,8 @@ pub fn update(cx: &mut Recorder, rule: &Rule, start: usize, [p, m, v, g]: [Tenso
                 }
                 code(Update { step, rate, clip, first, p, means: [m, v], g });
             });
-        call.costs(OPERATIONS as usize * words);
+        let rule = kernel.map_or(Kernel::Adam, |(rule, _)| rule);
+        call.costs(OPERATIONS[rule as usize] * words);
         if let Some((rule, decay)) = *kernel {
             let launch = Launch::each(UPDATE, "update", words).real(decay);
             let Adam { beta1, beta2, .. } = *means;
