@@ -152,6 +152,7 @@ fn through_relu(cx: &mut Recorder, dy: Tensor, y: Tensor, bias: Tensor, scale: f
             }
         });
     })
+    .costs(2 * y.words())
     .launches(down.real(scale));
     cx.sum(bias.gradient(), parts);
     dz
@@ -168,6 +169,7 @@ pub(super) fn column_sums(cx: &mut Recorder, dy: Tensor, from: usize, bias: Tens
             sums.iter_mut().zip(&row[from..]).for_each(|(sum, dy)| *sum += dy);
         });
     })
+    .costs(own.words())
     .launches(down);
     cx.sum(bias.gradient(), parts);
 }

@@ -53,6 +53,7 @@ impl Op for Relu {
                     .zip(given)
                     .for_each(|(dx, (dy, y))| *dx = through(*y, *dy)));
             })
+            .costs(x.words())
             .launches(Launch::each(EACH, "relu_backward", x.words()));
             Some(dx)
         };
