@@ -4,7 +4,7 @@
 use crate::{
     Config, Error, Layout, Model, Result, Tokenizer,
     model::{RUINED, is_ruined},
-    runner::{job::MINUTES, text::Text},
+    runner::text::Text,
     tokenizer::Pair,
     train::{Settings, Trainer, adamw::Moments},
 };
@@ -16,6 +16,9 @@ use lab::run::{
 use mixed_precision::amp::scaler::LossScale;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+
+/// The most minutes of a run by the clock.
+pub(super) const MINUTES: f64 = 1e6;
 
 /// What a run has reached at a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

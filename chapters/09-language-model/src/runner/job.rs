@@ -7,7 +7,7 @@ use crate::{
     gpu,
     product::Numbers,
     runner::{
-        checkpoint::{Checkpoint, Point},
+        checkpoint::{Checkpoint, MINUTES, Point},
         memory,
         report::{self, Report},
         text::Text,
@@ -114,9 +114,6 @@ pub struct Outcome {
     /// What was measured on the way, the earlier parts of the run included.
     pub points: Vec<Point>,
 }
-
-/// The most minutes of a run by the clock.
-pub(super) const MINUTES: f64 = 1e6;
 /// Steps that are timed at least, to find how many fit into minutes.
 const TIMED: u64 = 4;
 /// The part of the minutes in which steps are timed, and the most seconds. A machine that slows down later still trains for
