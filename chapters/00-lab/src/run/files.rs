@@ -29,7 +29,6 @@ pub const PART: &str = "part";
 ///
 /// # Errors
 /// [`Error::Damaged`] if the folder can't be written or the disk is full; what was there before stays.
-// ANCHOR: write_whole
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     replace(path, bytes).map_err(|error| not_written(path, &error))
 }
@@ -38,6 +37,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// The system's.
+// ANCHOR: replace
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let part = path.with_added_extension(PART);
     let write = || {
@@ -55,7 +55,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     Ok(())
 }
-// ANCHOR_END: write_whole
+// ANCHOR_END: replace
 
 /// Writes `metrics.jsonl` into a run's folder: a line about the run, then one for each entry.
 ///
