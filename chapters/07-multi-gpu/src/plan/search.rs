@@ -57,26 +57,18 @@ pub fn divisors(n: usize) -> Vec<usize> {
 ///
 /// # Errors
 /// [`Error::Config`] without cards or examples, or with more than [`MOST_CARDS`] and [`MOST_EXAMPLES`].
-pub fn all(question: &Question) -> Result<Vec<Estimate>> {
-    let mut found = Vec::new();
-    each(question, |one| found.push(one))?;
-    Ok(found)
-}
-
-/// [`all`], one after the other: there may be millions.
 // ANCHOR: all
-fn each(question: &Question, mut see: impl FnMut(Estimate)) -> Result<()> {
+pub fn all(question: &Question) -> Result<impl Iterator<Item = Estimate>> {
     check(question)?;
     let Question { work, card, cards, batch } = question;
-    for pipeline in 1..=work.blocks.len().min(*cards) {
+    let pipelines = 1..=work.blocks.len().min(*cards);
+    Ok(pipelines.flat_map(move |pipeline| {
         let stages = split::stages(&work.blocks, pipeline);
-        for cut in cuts(question, pipeline) {
-            for split in variants(cut, batch / cut.data) {
-                see(split::estimate(work, &stages, card, *batch, split));
-            }
-        }
-    }
-    Ok(())
+        let cuts = cuts(question, pipeline).into_iter();
+        let splits = cuts.flat_map(move |cut| variants(cut, batch / cut.data));
+        let of = move |one| split::estimate(work, &stages, card, *batch, one);
+        splits.map(of)
+    }))
 }
 // ANCHOR_END: all
 
@@ -160,10 +152,10 @@ pub fn best(question: &Question) -> Result<Plan> {
     let cut = |e: &Estimate| (e.split.data, e.split.pipeline, e.split.tensor);
     let (mut tried, mut fitting) = (0, 0);
     let mut found: Vec<Estimate> = Vec::new(); // the best of each cut
-    each(question, |one| {
+    for one in all(question)? {
         tried += 1;
         if one.memory.total() > question.card.memory {
-            return;
+            continue;
         }
         fitting += 1;
         match found.last_mut().filter(|last| cut(last) == cut(&one)) {
@@ -171,7 +163,7 @@ pub fn best(question: &Question) -> Result<Plan> {
             Some(_) => {}
             None => found.push(one),
         }
-    })?;
+    }
     found.sort_by_cached_key(key);
     let Some(best) = found.first().copied() else {
         return Err(nothing_fits(question, tried));
@@ -194,9 +186,7 @@ pub fn cards_needed(question: &Question) -> Result<Option<usize>> {
     let mut cards = 1;
     while cards <= MOST_CARDS {
         let wanted = Question { cards, ..question.clone() };
-        let mut fits = false;
-        each(&wanted, |e| fits |= e.memory.total() <= question.card.memory)?;
-        if fits {
+        if all(&wanted)?.any(|e| e.memory.total() <= question.card.memory) {
             return Ok(Some(cards));
         }
         cards *= 2;
@@ -206,12 +196,9 @@ pub fn cards_needed(question: &Question) -> Result<Option<usize>> {
 
 fn nothing_fits(question: &Question, tried: usize) -> Error {
     let size = |bytes: f64| lab::Unit::Bytes.format(bytes);
-    let mut least: Option<Estimate> = None;
-    let _ = each(question, |one| {
-        if least.is_none_or(|least| one.memory.total() < least.memory.total()) {
-            least = Some(one);
-        }
-    });
+    let least = all(question)
+        .ok()
+        .and_then(|found| found.min_by(|x, y| x.memory.total().total_cmp(&y.memory.total())));
     let closest = least.map_or(String::new(), |least| {
         format!(
             "; the leanest split ({}) takes {} on a card that has {}",
