@@ -45,7 +45,6 @@ pub fn book(path: &str) -> PathBuf {
 ///
 /// # Panics
 /// If it lacks one.
-#[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn has_rungs<'r>(page: &str, rungs: impl IntoIterator<Item = (&'r str, &'r str)>) {
     let text = fs::read_to_string(book("src").join(page)).expect("the page can be read");
     for (key, name) in rungs {
@@ -70,7 +69,6 @@ pub fn refused<T, const N: usize>(result: Result<T, impl Display>, words: [&str;
 ///
 /// # Panics
 /// If it can't.
-#[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn put(folder: &Path, file: &str, text: impl AsRef<[u8]>) {
     let file = folder.join(file);
     fs::create_dir_all(file.parent().unwrap_or(folder)).expect("folders can be made");
@@ -87,7 +85,6 @@ pub fn names(folder: &Path) -> Vec<String> {
 ///
 /// # Panics
 /// If it can't.
-#[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn copy(from: &Path, to: &Path) {
     for name in names(from) {
         let path = from.join(&name);
@@ -129,7 +126,6 @@ fn new_enough_node() -> Result<(), String> {
 ///
 /// # Panics
 /// If the program fails, or prints no JSON.
-#[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn node(script: &str, function: &str, input: &Json) -> Option<Json> {
     static NODE: OnceLock<Result<(), String>> = OnceLock::new();
     let program = format!(
@@ -160,7 +156,6 @@ pub fn node(script: &str, function: &str, input: &Json) -> Option<Json> {
 ///
 /// # Panics
 /// As [`node`]; or if the two differ.
-#[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn agrees(
     script: &str,
     function: &str,
@@ -204,7 +199,6 @@ fn difference(found: &Json, wanted: &Json, fits: &dyn Fn(f64, f64) -> bool) -> O
 ///
 /// # Panics
 /// If git fails.
-#[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn repository(folder: &Path) -> Option<impl Fn(&[&str])> {
     need(Tool::Git, ask_within(PATIENCE, "git", &["--version"]).ok_or("there is none"))?;
     let folder = folder.to_owned();
@@ -224,7 +218,6 @@ pub fn repository(folder: &Path) -> Option<impl Fn(&[&str])> {
 ///
 /// # Panics
 /// If the line holds something else. With `UPDATE` in the environment it is written instead.
-#[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn has_data(script: &str, data: &Json) {
     const BEGINS: &str = "  const DATA = ";
     let file = book("theme").join(script);
@@ -238,7 +231,6 @@ pub fn has_data(script: &str, data: &Json) {
 ///
 /// # Panics
 /// If it is something else. With `UPDATE` in the environment it is written instead.
-#[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn is_as_made(file: &Path, wanted: &str) {
     let found = fs::read_to_string(file).unwrap_or_default();
     if found != wanted && env::var_os("UPDATE").is_some() {
@@ -253,7 +245,6 @@ pub fn is_as_made(file: &Path, wanted: &str) {
 ///
 /// # Panics
 /// As [`node`]; or if the file holds another figure. With `UPDATE` in the environment it is written instead.
-#[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn is_drawn(picture: &str, script: &str, function: &str) {
     let Some(drawn) = node(script, function, &Json::Null) else { return };
     let drawn = drawn.as_str().expect("a figure is text");
@@ -310,7 +301,6 @@ pub fn records(chapter: &Chapter, values: &[Value], skipped: &[Skipped]) -> Reco
 ///
 /// # Panics
 /// If it fails; if it leaves a key that it does not declare, or none of a key that it declares.
-#[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn run(experiment: &Experiment) -> Run {
     let run = chapter::run(experiment, Budget::Quick, Device::Cpu, None, &Progress::hidden());
     let run = run.expect("the experiment runs");
@@ -326,7 +316,6 @@ pub fn run(experiment: &Experiment) -> Run {
 ///
 /// # Panics
 /// If there is none.
-#[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn experiment(chapter: Chapter, key: &str) -> Experiment {
     let found = chapter.experiments.into_iter().find(|experiment| experiment.key == key);
     found.expect("the chapter has the experiment")
@@ -396,7 +385,6 @@ pub fn are_drawn(figures: &[Figure], tables: &[Table], records: &Records) {
 ///
 /// # Panics
 /// If not.
-#[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn are_drawn_in_the_book(chapter: &Chapter) {
     let folders = fs::read_dir(book("records")).expect("the book has records");
     let folders = folders.map(|entry| entry.expect("it can be read").path());

@@ -11,7 +11,6 @@ use std::{
 ///
 /// # Panics
 /// If no one listens there.
-#[allow(clippy::expect_used, reason = "it is for tests")]
 pub fn ask(address: impl ToSocketAddrs, bytes: impl AsRef<[u8]>) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("someone listens");
     let _ = stream.set_read_timeout(Some(Duration::from_secs(20)));
