@@ -58,6 +58,9 @@ impl Display for Kind {
     }
 }
 
+/// Names of parameters.
+type Names = &'static [&'static str];
+
 /// A key of records, declared once, as a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
@@ -68,7 +71,7 @@ pub struct Key {
     /// How they come about.
     pub kind: Kind,
     /// The names of its parameters. A value may lack some.
-    pub params: &'static [&'static str],
+    pub params: Names,
 }
 
 /// Keys as constants, a line each: how the values came about, the name, the unit, and the parameters.
@@ -82,40 +85,27 @@ macro_rules! keys {
 
 impl Key {
     /// A key of any kind.
-    pub const fn new(
-        kind: Kind,
-        name: &'static str,
-        unit: Unit,
-        params: &'static [&'static str],
-    ) -> Self {
+    pub const fn new(kind: Kind, name: &'static str, unit: Unit, params: Names) -> Self {
         Self { name, unit, kind, params }
     }
 
     /// A key of measured values.
-    pub const fn measured(name: &'static str, unit: Unit, params: &'static [&'static str]) -> Self {
+    pub const fn measured(name: &'static str, unit: Unit, params: Names) -> Self {
         Self::new(Kind::Measured, name, unit, params)
     }
 
     /// A key of counted values.
-    pub const fn counted(name: &'static str, unit: Unit, params: &'static [&'static str]) -> Self {
+    pub const fn counted(name: &'static str, unit: Unit, params: Names) -> Self {
         Self::new(Kind::Counted, name, unit, params)
     }
 
     /// A key of simulated values.
-    pub const fn simulated(
-        name: &'static str,
-        unit: Unit,
-        params: &'static [&'static str],
-    ) -> Self {
+    pub const fn simulated(name: &'static str, unit: Unit, params: Names) -> Self {
         Self::new(Kind::Simulated, name, unit, params)
     }
 
     /// A key of calculated values.
-    pub const fn calculated(
-        name: &'static str,
-        unit: Unit,
-        params: &'static [&'static str],
-    ) -> Self {
+    pub const fn calculated(name: &'static str, unit: Unit, params: Names) -> Self {
         Self::new(Kind::Calculated, name, unit, params)
     }
 
