@@ -49,9 +49,10 @@ use crate::{
 use expression::{Bindings, Expression, Piece, Quote, Show, caption, filled};
 
 /// What a fence declares.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Fence {
-    shape: Shape,
+    /// A table has none.
+    shape: Option<Shape>,
     /// Values that are drawn one after the other; the first list is the slowest.
     each: Vec<Loop>,
     /// The same for a table's columns.
@@ -78,7 +79,6 @@ pub struct Fence {
 enum Shape {
     Bars { axis: Axis, scale: fn(f64) -> f64 },
     Lines { over: &'static str, x: Axis, y: Axis, scale: fn(f64) -> f64 },
-    Table,
 }
 
 /// Where a limit is.
@@ -129,16 +129,16 @@ impl Fence {
         }
         let limits = self.limits(records)?;
         match &self.shape {
-            Shape::Bars { axis, scale } => {
+            Some(Shape::Bars { axis, scale }) => {
                 let apart = self.entries.iter().any(|(_, cell)| cell.shows(Show::Apart));
                 Bars { axis: axis.clone(), scale: *scale, bars: entries, limits }
                     .draw_as(records, caption, apart)
             }
-            Shape::Lines { over, x, y, scale } => {
+            Some(Shape::Lines { over, x, y, scale }) => {
                 let (x, y) = (x.clone(), y.clone());
                 Lines { over, x, y, scale: *scale, lines: entries, limits }.draw(records, caption)
             }
-            Shape::Table => Err(Error::message("a table has no drawing")),
+            None => Err(Error::message("a table has no drawing")),
         }
     }
 

@@ -34,19 +34,7 @@ impl Fence {
     pub fn read(text: &str, known: &dyn Fn(&str) -> Option<Key>) -> Result<Self> {
         let mut reader = Reader::of("", known);
         let (mut shape, mut y, mut finding) = (None, None, Vec::new());
-        let mut fence = Self {
-            shape: Shape::Table,
-            each: Vec::new(),
-            across: Vec::new(),
-            words: Vec::new(),
-            entries: Vec::new(),
-            limits: false,
-            limit: Vec::new(),
-            diagonal: None,
-            present: false,
-            filled: false,
-            caption: Vec::new(),
-        };
+        let mut fence = Self::default();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let read = (|| {
                 let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -123,14 +111,14 @@ impl Fence {
                     return Err("a line is `LABEL = QUANTITY`".to_owned());
                 };
                 let over = declared(of.quote().key, &over)?;
-                Shape::Lines { over, x, y, scale }
+                Some(Shape::Lines { over, x, y, scale })
             }
             (Some((Some(_), _)), None) => return Err("lines need `y: LABEL`".to_owned()),
-            (Some((None, (axis, scale))), None) => Shape::Bars { axis, scale },
-            (None, None) => Shape::Table,
+            (Some((None, (axis, scale))), None) => Some(Shape::Bars { axis, scale }),
+            (None, None) => None,
             (_, Some(_)) => return Err("`y:` belongs to lines".to_owned()),
         };
-        let lines = matches!(self.shape, Shape::Lines { .. });
+        let lines = matches!(self.shape, Some(Shape::Lines { .. }));
         let limits = [self.limits, !self.limit.is_empty(), self.diagonal.is_some()];
         if limits.iter().filter(|there| **there).count() > 1 {
             return Err("`limits`, `limit` and `diagonal` exclude each other".to_owned());
@@ -138,7 +126,7 @@ impl Fence {
         if limits[2] && !lines || limits.contains(&true) && !drawn {
             return Err("dashed lines belong to what is drawn, and `diagonal` to lines".to_owned());
         }
-        let bars = matches!(self.shape, Shape::Bars { .. });
+        let bars = matches!(self.shape, Some(Shape::Bars { .. }));
         let plain = |cell: &Cell| cell.shows(Show::Median) || (bars && cell.shows(Show::Apart));
         if drawn && !self.entries.iter().all(|(_, cell)| plain(cell)) {
             return Err("what is drawn is a quantity as it is".to_owned());
