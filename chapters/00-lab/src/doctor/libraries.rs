@@ -13,25 +13,23 @@ use std::{
     sync::OnceLock,
 };
 
-/// A library of NVIDIA's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Library {
-    /// Its compiler.
-    Nvrtc,
-    /// Its matrix product.
-    Cublas,
-    /// What its GPUs talk to each other with.
-    Nccl,
-    /// Its layers.
-    Cudnn,
-    /// The driver's own library, which also says whether a GPU answers.
-    Driver,
+crate::named! {
+    /// A library of NVIDIA's, by the name of its row, in the order of the doctor's rows.
+    pub enum Library("library") {
+        /// Its compiler.
+        Nvrtc = "NVRTC",
+        /// Its matrix product.
+        Cublas = "cuBLAS",
+        /// What its GPUs talk to each other with.
+        Nccl = "NCCL",
+        /// Its layers.
+        Cudnn = "cuDNN",
+        /// The driver's own library, which also says whether a GPU answers.
+        Driver = "CUDA starts",
+    }
 }
 
 impl Library {
-    /// In the order of the doctor's rows.
-    pub const ALL: [Self; 5] = [Self::Nvrtc, Self::Cublas, Self::Nccl, Self::Cudnn, Self::Driver];
-
     /// What it says its version is, if it loads: of several versions the newest that goes with a driver of this version,
     /// which is a number like [`driver_version`]'s.
     pub fn find(self, driver: Option<u32>) -> Option<String> {
@@ -39,7 +37,7 @@ impl Library {
         let files: Vec<PathBuf> = if self == Self::Driver {
             DRIVER.map(PathBuf::from).into()
         } else {
-            let all = toolkit::candidates(self.names().1, &toolkit::roots());
+            let all = toolkit::candidates(&self.name().to_lowercase(), &toolkit::roots());
             all.into_iter().map(|(file, _)| file).collect()
         };
         for library in open(files) {
@@ -116,22 +114,6 @@ impl Library {
                 (gpus > 0).then(|| format!("{gpus} {noun}, up to CUDA {}", cuda(version)))
             }
         }
-    }
-
-    /// What its row is called, and its file without what comes before and after.
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Nvrtc => ("NVRTC", "nvrtc"),
-            Self::Cublas => ("cuBLAS", "cublas"),
-            Self::Nccl => ("NCCL", "nccl"),
-            Self::Cudnn => ("cuDNN", "cudnn"),
-            Self::Driver => ("CUDA starts", "cuda"),
-        }
-    }
-
-    /// The name of its row.
-    pub fn name(self) -> &'static str {
-        self.names().0
     }
 }
 
