@@ -229,12 +229,7 @@ fn seconds(work: impl FnOnce()) -> f64 {
 mod tests {
     use super::*;
 
-    const SHORT: Plan = Plan {
-        warm_up: Duration::ZERO,
-        time: Duration::from_millis(10),
-        min_samples: 3,
-        max_samples: 9,
-    };
+    const SHORT: Plan = Plan::within(Duration::from_millis(10), 3, 9);
 
     #[test]
     fn every_mistake_has_both_sides_and_a_name_of_its_own() {

@@ -34,8 +34,12 @@ impl Plan {
 
     /// So many samples, however long they take, after a first run.
     pub const fn times(count: usize) -> Self {
-        let none = Duration::ZERO;
-        Self { warm_up: none, time: none, min_samples: count, max_samples: count }
+        Self::within(Duration::ZERO, count, count)
+    }
+
+    /// At least and at most so many samples, in about this time, after a first run.
+    pub const fn within(time: Duration, min_samples: usize, max_samples: usize) -> Self {
+        Self { warm_up: Duration::ZERO, time, min_samples, max_samples }
     }
 }
 
@@ -137,10 +141,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn plan(min_samples: usize, max_samples: usize, time: Duration) -> Plan {
-        Plan { warm_up: Duration::ZERO, time, min_samples, max_samples }
-    }
-
     #[test]
     fn quartiles_of_a_known_row() {
         // R: quantile(c(1, 2, 3, 4, 10), type = 7)
@@ -155,17 +155,17 @@ mod tests {
     #[test]
     fn work_runs_once_before_the_samples_and_as_often_as_the_plan_says() {
         let mut calls = 0;
-        let samples = time(plan(5, 9, Duration::ZERO), || calls += 1);
+        let samples = time(Plan::within(Duration::ZERO, 5, 9), || calls += 1);
         assert_eq!((samples.0.len(), calls), (5, 6));
         let mut calls = 0;
-        let samples = time(plan(5, 9, Duration::from_hours(1)), || calls += 1);
+        let samples = time(Plan::within(Duration::from_hours(1), 5, 9), || calls += 1);
         assert_eq!((samples.0.len(), calls), (9, 10));
         assert!(samples.0.iter().all(|&seconds| seconds >= 0.0));
     }
 
     #[test]
     fn a_long_job_is_sampled_until_the_time_is_over() {
-        let plan = plan(1, 1000, Duration::from_millis(30));
+        let plan = Plan::within(Duration::from_millis(30), 1, 1000);
         let samples = time(plan, || std::thread::sleep(Duration::from_millis(10)));
         assert!((1..=4).contains(&samples.0.len()), "{samples:?}");
         assert!(samples.0.iter().all(|&seconds| seconds >= 0.01));

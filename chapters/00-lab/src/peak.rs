@@ -466,12 +466,7 @@ fn cores_of(threads: usize) -> String {
 mod tests {
     use super::*;
 
-    const SHORT: Plan = Plan {
-        warm_up: Duration::ZERO,
-        time: Duration::from_millis(20),
-        min_samples: 3,
-        max_samples: 10,
-    };
+    const SHORT: Plan = Plan::within(Duration::from_millis(20), 3, 10);
 
     #[test]
     fn every_kernel_counts_its_operations() {

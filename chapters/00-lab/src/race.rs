@@ -267,10 +267,6 @@ mod tests {
     use super::*;
     use std::{cell::RefCell, thread::sleep};
 
-    fn plan(min_samples: usize, max_samples: usize, time: Duration) -> Plan {
-        Plan { warm_up: Duration::ZERO, time, min_samples, max_samples }
-    }
-
     #[test]
     fn contenders_are_warmed_up_and_take_turns() -> Result<()> {
         let order = RefCell::new(String::new());
@@ -285,13 +281,13 @@ mod tests {
             order.borrow_mut().push('b');
             Ok(turns as f64)
         });
-        let results = race.run(plan(3, 9, Duration::ZERO))?;
+        let results = race.run(Plan::within(Duration::ZERO, 3, 9))?;
         assert_eq!(*order.borrow(), "ab".repeat(4));
         assert_eq!(results.of("b")?, [1.0, 2.0, 3.0], "the warm-up was turn 0");
         assert_eq!(results.samples("a")?.0.len(), 3);
         assert_eq!(said.borrow().last(), Some(&(2, "b".to_owned())));
         assert!(results.ran().eq(["a", "b"]));
-        assert!(Race::new().run(plan(1, 2, Duration::ZERO))?.ran().next().is_none());
+        assert!(Race::new().run(Plan::within(Duration::ZERO, 1, 2))?.ran().next().is_none());
         Ok(())
     }
 
@@ -304,7 +300,7 @@ mod tests {
                 Ok(())
             });
         }
-        let seconds = race.run(plan(1, 1000, Duration::from_millis(30)))?.samples("a")?;
+        let seconds = race.run(Plan::within(Duration::from_millis(30), 1, 1000))?.samples("a")?;
         assert!((1..=3).contains(&seconds.0.len()), "{seconds:?}");
         assert!(seconds.0.iter().all(|&s| s >= 0.01));
         Ok(())

@@ -421,7 +421,7 @@ fn plan(budget: Budget, kind: Kind) -> Plan {
         (Budget::Full, Kind::Cpu) => (5, Duration::from_millis(500)),
         (Budget::Full, Kind::Gpu) => (7, Duration::from_millis(300)),
     };
-    Plan { warm_up: Duration::ZERO, time, min_samples, max_samples: 50 }
+    Plan::within(time, min_samples, 50)
 }
 
 /// Bytes per second at which the device copies: read and written together.

@@ -98,7 +98,7 @@ pub fn plan(budget: Budget) -> Plan {
         Budget::Quick => Duration::from_millis(60),
         Budget::Full => Duration::from_secs(1),
     };
-    Plan { warm_up: Duration::ZERO, time, min_samples: 3, max_samples: 60 }
+    Plan::within(time, 3, 60)
 }
 
 /// A contender that does its work on a fresh copy of `a`; the copying does not count.

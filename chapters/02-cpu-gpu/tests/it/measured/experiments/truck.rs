@@ -13,12 +13,7 @@ fn small() -> JobSizes {
         product: vec![1, 2, 32],
         transfer: vec![1, 4096],
         longest: 5.0,
-        plan: Plan {
-            warm_up: Duration::ZERO,
-            time: Duration::ZERO,
-            min_samples: 3,
-            max_samples: 3,
-        },
+        plan: Plan::times(3),
     }
 }
 
