@@ -4,12 +4,7 @@ use crate::plot::{Axis, LinePlot, Scale, Series, Sheet};
 
 /// Two curves of a run.
 pub fn lines(x: Axis, label: &str, curves: [(&str, Vec<(f64, f64)>); 2]) -> String {
-    let series = curves.map(|(name, points)| Series {
-        name: name.to_owned(),
-        points,
-        band: Vec::new(),
-        joined: true,
-    });
+    let series = curves.map(|(name, points)| Series { joined: true, ..Series::dots(name, points) });
     let y = Axis::new(label, Scale::Linear);
     LinePlot { x, y, series: series.into(), limits: Vec::new() }.svg_on(Sheet::Wide)
 }
