@@ -6,12 +6,5 @@ use crate::Chapter;
 
 /// Chapter 0, for the course's command and its book.
 pub fn chapter() -> Chapter {
-    Chapter {
-        number: 0,
-        name: "lab",
-        title: "The lab",
-        experiments: experiments::experiments(),
-        figures: vec![],
-        tables: vec![],
-    }
+    Chapter { experiments: experiments::experiments(), ..Chapter::of(0, "lab", "The lab", []) }
 }

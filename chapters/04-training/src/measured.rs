@@ -8,12 +8,6 @@ use lab::Chapter;
 
 /// This chapter's experiments, figures and tables.
 pub fn chapter() -> Chapter {
-    Chapter {
-        number: 4,
-        name: "training",
-        title: "Training",
-        experiments: experiments::experiments(),
-        figures: figures::figures(),
-        tables: vec![],
-    }
+    let (experiments, figures) = (experiments::experiments(), figures::figures());
+    Chapter { experiments, figures, ..Chapter::of(4, "training", "Training", []) }
 }
