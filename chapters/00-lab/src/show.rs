@@ -69,9 +69,9 @@ fn contents(mime: &str, text: &str) -> String {
     format!("EVCXR_BEGIN_CONTENT {mime}\n{text}\nEVCXR_END_CONTENT\n")
 }
 
-/// The figure at its own width, or the one for a phone where that does not fit, with its alternative text.
-fn figure_html(svg: &str, narrow: &str, alt: &str) -> String {
-    let alt = escaped(alt);
+/// The figure at its own width, or the one for a phone where that does not fit, with its alternative text, above its caption.
+fn captioned(drawing: &Drawing) -> String {
+    let (alt, caption) = (escaped(&drawing.alt), escaped(&drawing.caption));
     // Black ink becomes the notebook's, light or dark. A rim of its paper keeps text clear of lines.
     let styled = |svg: &str, more: &str| {
         let shown = format!(
@@ -82,24 +82,16 @@ fn figure_html(svg: &str, narrow: &str, alt: &str) -> String {
     let mut rules = ".chart text{paint-order:stroke;stroke-width:.3em;stroke-linejoin:round;\
                      stroke:var(--jp-layout-color0,var(--vscode-editor-background,var(--bg,transparent)))}"
         .to_owned();
-    let mut shown = styled(svg, "");
-    if !narrow.is_empty() {
+    let mut shown = styled(&drawing.svg, "");
+    if !drawing.narrow.is_empty() {
         // What knows no style sheet shows one figure, not both.
-        shown += &styled(narrow, ";display:none");
+        shown += &styled(&drawing.narrow, ";display:none");
         rules += "@container(max-width:659px){.chart:has(+.narrow){display:none}\
                   .chart.narrow{display:block!important}}";
     }
     format!(
-        "<div style=\"max-width:672px;container-type:inline-size\"><style>{rules}</style>{shown}</div>"
-    )
-}
-
-/// The figure above its caption.
-fn captioned(drawing: &Drawing) -> String {
-    format!(
-        "<figure style=\"margin:0\">{}<figcaption>{}</figcaption></figure>",
-        figure_html(&drawing.svg, &drawing.narrow, &drawing.alt),
-        escaped(&drawing.caption)
+        "<figure style=\"margin:0\"><div style=\"max-width:672px;container-type:inline-size\"><style>{rules}</style>{shown}</div>\
+         <figcaption>{caption}</figcaption></figure>"
     )
 }
 
