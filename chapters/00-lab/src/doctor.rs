@@ -287,9 +287,8 @@ fn variables(asked: &Requirements) -> Row {
             ),
             ..row
         },
-        Some(_) => Row { how_to_get: String::new(), ..row },
-        None if usual => Row { how_to_get: String::new(), ..row },
-        None => row,
+        None if !usual => row,
+        _ => Row { how_to_get: String::new(), ..row },
     }
 }
 
