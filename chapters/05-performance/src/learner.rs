@@ -25,7 +25,7 @@ use std::{
 };
 use training::{
     EngineKind, Error, Model, Precision, Result, Settings,
-    any::AllModels as _,
+    any::{AllModels as _, Made},
     checkpoint::Checkpoint,
     fit::TEST_BATCH,
     memory,
@@ -201,7 +201,7 @@ pub fn threads() -> usize {
 ///
 /// # Errors
 /// As [`Engine::new`].
-pub fn by_engine(dev: &Cpu, settings: &Settings) -> Result<Box<dyn Learner<Device = Cpu>>> {
+pub fn by_engine(dev: &Cpu, settings: &Settings) -> Made<Cpu> {
     match settings.engine {
         EngineKind::Dfdx => dev.learner(settings),
         EngineKind::Fast => Ok(Box::new(Engine::new(dev, settings)?)),
@@ -212,11 +212,7 @@ pub fn by_engine(dev: &Cpu, settings: &Settings) -> Result<Box<dyn Learner<Devic
 ///
 /// # Errors
 /// As [`open`].
-pub fn on_device(
-    dev: &Cpu,
-    settings: &Settings,
-    device: Device,
-) -> Result<Box<dyn Learner<Device = Cpu>>> {
+pub fn on_device(dev: &Cpu, settings: &Settings, device: Device) -> Made<Cpu> {
     Ok(Box::new(Engine::on(open(device, settings, [1, 1])?, dev, settings)?))
 }
 

@@ -24,10 +24,9 @@ use replica::HalfEngine;
 use step::Amp;
 use training::{
     Config, EngineKind, Error, Model, Outcome, Precision, Result, Settings, Watcher,
-    any::{Make, Makers, nowhere},
+    any::{Made, Make, Makers, nowhere},
     linear::Linear,
     mlp::Mlp,
-    step::Learner,
 };
 
 /// The settings' model in the settings' precision. `wide` makes it in f32.
@@ -37,11 +36,7 @@ use training::{
 ///
 /// # Errors
 /// As `wide`; [`Error::Config`] if dfdx can't.
-pub fn learner<D: HalfEngine>(
-    dev: &D,
-    settings: &Settings,
-    wide: Make<D>,
-) -> Result<Box<dyn Learner<Device = D>>> {
+pub fn learner<D: HalfEngine>(dev: &D, settings: &Settings, wide: Make<D>) -> Made<D> {
     match (settings.precision, settings.engine, settings.model) {
         (Precision::F32, ..) => wide(dev, settings),
         (Precision::Amp, EngineKind::Dfdx, Model::Linear) => {

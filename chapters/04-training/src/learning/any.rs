@@ -30,30 +30,29 @@ macro_rules! by_model {
     };
 }
 
+/// A model on a device with its optimizer, or why there is none.
+pub type Made<D> = Result<Box<dyn Learner<Device = D>>>;
+
 /// A device with the operations of every model.
 pub trait AllModels: Engine {
     /// The settings' model with the weights that the device's seed gives, and an optimizer that has seen nothing.
     ///
     /// # Errors
     /// [`Error::Device`] if there is no memory for them.
-    fn learner(&self, settings: &Settings) -> Result<Box<dyn Learner<Device = Self>>>;
+    fn learner(&self, settings: &Settings) -> Made<Self>;
 
     /// The same as the caller's `makers` make it.
     ///
     /// # Errors
     /// As [`AllModels::learner`], and what the makers refuse.
-    fn learner_by(
-        &self,
-        settings: &Settings,
-        makers: Makers,
-    ) -> Result<Box<dyn Learner<Device = Self>>>;
+    fn learner_by(&self, settings: &Settings, makers: Makers) -> Made<Self>;
 }
 
 /// Makes the settings' model on a device that is freshly seeded, with an optimizer that has seen nothing.
-pub type Make<D> = fn(&D, &Settings) -> Result<Box<dyn Learner<Device = D>>>;
+pub type Make<D> = fn(&D, &Settings) -> Made<D>;
 
 /// The same for one of chapter 2's devices, driven from a CPU that is freshly seeded.
-pub type MakeOn = fn(&Cpu, &Settings, lab::Device) -> Result<Box<dyn Learner<Device = Cpu>>>;
+pub type MakeOn = fn(&Cpu, &Settings, lab::Device) -> Made<Cpu>;
 
 /// Bytes of memory that a step by the settings takes, on so many images.
 pub type Bytes = fn(&Settings, usize) -> u64;
@@ -96,11 +95,7 @@ impl Default for Makers {
 ///
 /// # Errors
 /// Always.
-pub fn nowhere(
-    _: &Cpu,
-    _: &Settings,
-    device: lab::Device,
-) -> Result<Box<dyn Learner<Device = Cpu>>> {
+pub fn nowhere(_: &Cpu, _: &Settings, device: lab::Device) -> Made<Cpu> {
     let way = if cfg!(feature = "cuda") { "" } else { ", or build with --features cuda" };
     Err(Error::Config(format!(
         "the operations of chapter 4 have no {device} here; use --engine fast, or --device cpu{way}"
@@ -108,7 +103,7 @@ pub fn nowhere(
 }
 
 /// This chapter's models, in this chapter's format.
-fn plain<D: AllModels>(dev: &D, settings: &Settings) -> Result<Box<dyn Learner<Device = D>>> {
+fn plain<D: AllModels>(dev: &D, settings: &Settings) -> Made<D> {
     if settings.precision != Precision::F32 {
         return Err(Error::Config(format!(
             "chapter 4 trains in f32 alone; --precision {} is chapter 6's `mixed_precision::train`",
@@ -120,45 +115,31 @@ fn plain<D: AllModels>(dev: &D, settings: &Settings) -> Result<Box<dyn Learner<D
 
 // Not for all devices at once: a generic function would be compiled where it is called.
 impl AllModels for Cpu {
-    fn learner(&self, settings: &Settings) -> Result<Box<dyn Learner<Device = Self>>> {
+    fn learner(&self, settings: &Settings) -> Made<Self> {
         of_name(self, settings)
     }
 
-    fn learner_by(
-        &self,
-        settings: &Settings,
-        makers: Makers,
-    ) -> Result<Box<dyn Learner<Device = Self>>> {
+    fn learner_by(&self, settings: &Settings, makers: Makers) -> Made<Self> {
         (makers.cpu)(self, settings)
     }
 }
 
 #[cfg(feature = "cuda")]
 impl AllModels for Cuda {
-    fn learner(&self, settings: &Settings) -> Result<Box<dyn Learner<Device = Self>>> {
+    fn learner(&self, settings: &Settings) -> Made<Self> {
         of_name(self, settings)
     }
 
-    fn learner_by(
-        &self,
-        settings: &Settings,
-        makers: Makers,
-    ) -> Result<Box<dyn Learner<Device = Self>>> {
+    fn learner_by(&self, settings: &Settings, makers: Makers) -> Made<Self> {
         (makers.cuda)(self, settings)
     }
 }
 
-fn of_name<D: Engine + Convolve + BatchNorm>(
-    dev: &D,
-    settings: &Settings,
-) -> Result<Box<dyn Learner<Device = D>>> {
+fn of_name<D: Engine + Convolve + BatchNorm>(dev: &D, settings: &Settings) -> Made<D> {
     let boxed = crate::by_model!(settings.model, D, boxed, D);
     boxed(dev, settings)
 }
 
-fn boxed<M: Network<D> + 'static, D: Engine>(
-    dev: &D,
-    settings: &Settings,
-) -> Result<Box<dyn Learner<Device = D>>> {
+fn boxed<M: Network<D> + 'static, D: Engine>(dev: &D, settings: &Settings) -> Made<D> {
     Ok(Box::new(Full::<M, D>::new(dev, settings)?))
 }
