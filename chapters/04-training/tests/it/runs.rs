@@ -9,7 +9,7 @@ use lab::{
 use std::{
     fs,
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     sync::LazyLock,
     time::Duration,
 };
@@ -39,6 +39,18 @@ fn config(run: Option<&Path>, start: Start) -> Config {
 /// What a run is refused with.
 fn said(config: &Config, data: &DataSet) -> String {
     train_on(config, data, &mut Silent).unwrap_err().to_string()
+}
+
+/// The drawn digits with other images to train on.
+fn with_train(train: data::Split) -> DataSet {
+    DataSet { train, ..DATA.clone() }
+}
+
+/// The share of the test set that the model reads right.
+fn accuracy(model: &Classifier) -> f64 {
+    let read = model.digits(&DATA.test.scaled()).unwrap();
+    let right = read.iter().zip(&DATA.test.labels).filter(|(a, b)| **a == usize::from(**b)).count();
+    right as f64 / DATA.test.len() as f64
 }
 
 /// Stops after this many steps.
@@ -128,9 +140,7 @@ fn a_run_leaves_its_files() {
     assert!(svg.starts_with("<svg") && svg.contains("loss") && svg.contains("accuracy"), "{svg}");
     // The stored model is exactly as accurate as the run reports.
     let model = Classifier::load(&run.join("model.safetensors")).unwrap();
-    let read = model.digits(&DATA.test.scaled()).unwrap();
-    let right = read.iter().zip(&DATA.test.labels).filter(|(a, b)| **a == usize::from(**b)).count();
-    assert_eq!(Some(right as f64 / DATA.test.len() as f64), outcome.test_accuracy());
+    assert_eq!(Some(accuracy(&model)), outcome.test_accuracy());
     let mut names = lab::testing::names(&run);
     names.retain(|name| !name.starts_with("events.out.tfevents."));
     assert_eq!(names, [".lock", "checkpoint", "curves.svg", "metrics.jsonl", "model.safetensors"]);
@@ -196,7 +206,7 @@ fn the_watcher_sees_every_step_and_epoch() {
 fn a_limit_takes_images_by_the_seed() {
     let limited = of(Settings { limit: Some(150), epochs: 1, ..settings() });
     let seed = settings().seed;
-    let first = DataSet { train: DATA.train.sample(150, seed), ..DATA.clone() };
+    let first = with_train(DATA.train.sample(150, seed));
     let whole = of(Settings { epochs: 1, ..settings() });
     let one = train_on(&limited, &DATA, &mut Silent).unwrap();
     let two = train_on(&whole, &first, &mut Silent).unwrap();
@@ -246,20 +256,12 @@ fn a_resume_that_does_not_fit_is_refused() {
         said(&Config { settings: other, ..resume.clone() }, &DATA).contains("--batch 64, not 32")
     );
     let other = data::drawn(400, 100, 4);
+    let oblong = data::Split { rows: 14, cols: 56, ..DATA.train.clone() };
     for (data, part) in [
-        (
-            DataSet { train: other.train.clone(), ..DATA.clone() },
-            "another training set (400 images",
-        ),
+        (with_train(other.train), "another training set (400 images"),
         (DataSet { test: other.test, ..DATA.clone() }, "another test set (100 images of 28×28, "),
-        (DataSet { train: DATA.train.first(399), ..DATA.clone() }, "; now 399 images of 28×28"),
-        (
-            DataSet {
-                train: data::Split { rows: 14, cols: 56, ..DATA.train.clone() },
-                ..DATA.clone()
-            },
-            "; now 400 images of 14×56",
-        ),
+        (with_train(DATA.train.first(399)), "; now 399 images of 28×28"),
+        (with_train(oblong), "; now 400 images of 14×56"),
     ] {
         let said = said(&resume, &data);
         assert!(said.contains(part) && said.contains("--data"), "{said}");
@@ -402,14 +404,16 @@ fn child() {
     }
 }
 
-fn start_child(run: &Path) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--exact", "runs::child", "--ignored", "--nocapture"])
-        .env("TRAINING_TEST_RUN", run)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command
+/// The program, which may need other words first, starts [`child`] with this folder.
+fn as_child(mut program: Command, run: &Path) -> Command {
+    program.args(["--exact", "runs::child", "--ignored", "--nocapture"]);
+    program.env("TRAINING_TEST_RUN", run);
+    program
+}
+
+fn start_child(run: &Path) -> Child {
+    let mut command = as_child(Command::new(std::env::current_exe().unwrap()), run);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 #[test]
@@ -421,7 +425,7 @@ fn a_killed_process_loses_nothing() {
     let mut random = SplitMix64::new(20);
     for kill in 1..=20 {
         let before = written();
-        let mut child = start_child(&run).spawn().unwrap();
+        let mut child = start_child(&run);
         // Let it write at least one checkpoint of its own, then kill it at a random moment: in a step, in a test,
         // in the middle of a write.
         soon("the child writes", || {
@@ -447,7 +451,7 @@ fn a_stopped_run_goes_on_bit_for_bit_whatever_it_trains() {
     let resnet = Settings { epochs: 2, warmup: 2, batch: 32, ..Settings::of(Model::Resnet) };
     let rest = [Model::Cnn, Model::Rnn, Model::Transformer];
     let rest = rest.map(|model| Settings { epochs: 2, batch: 32, ..Settings::of(model) });
-    let small = DataSet { train: DATA.train.first(120), ..DATA.clone() };
+    let small = with_train(DATA.train.first(120));
     let others = [held, resnet].into_iter().chain(rest);
     // In the middle, at the end of an epoch, after the first step, before the last.
     let stops = [vec![10], vec![7], vec![1, 1, 1], vec![27], vec![3, 11, 4, 6], vec![14, 13]];
@@ -484,10 +488,8 @@ fn patience_keeps_the_best_epoch_and_stops() {
     assert_eq!(outcome.test_accuracy(), Some(outcome.history[best - 1].test_accuracy));
     // The weights are those of the best epoch, not of the last.
     let model = Classifier::from_weights(Model::Mlp, &outcome.weights).unwrap();
-    let read = model.digits(&DATA.test.scaled()).unwrap();
-    let right = read.iter().zip(&DATA.test.labels).filter(|(a, b)| **a == usize::from(**b)).count();
-    assert_eq!(Some(right as f64 / DATA.test.len() as f64), outcome.test_accuracy());
-    let few = DataSet { train: DATA.train.first(5), ..DATA.clone() };
+    assert_eq!(Some(accuracy(&model)), outcome.test_accuracy());
+    let few = with_train(DATA.train.first(5));
     let said = said(&of(Settings { patience: Some(2), ..Settings::default() }), &few);
     assert!(said.contains("--patience"));
 }
@@ -495,13 +497,10 @@ fn patience_keeps_the_best_epoch_and_stops() {
 /// A process with a limit trains in this folder: what it says, and its exit code.
 #[cfg(unix)]
 fn limited(limits: &str, run: &Path) -> (String, Option<i32>) {
-    let out = Command::new("sh")
-        .args(["-c", &format!("{limits}; exec \"$0\" \"$@\"")])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "runs::child", "--ignored", "--nocapture"])
-        .env("TRAINING_TEST_RUN", run)
-        .output()
-        .unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{limits}; exec \"$0\" \"$@\"")]);
+    shell.arg(std::env::current_exe().unwrap());
+    let out = as_child(shell, run).output().unwrap();
     let text = String::from_utf8_lossy(&out.stdout);
     let said = text.lines().find_map(|line| line.split_once("said: "));
     (said.map_or(text.to_string(), |(_, said)| said.to_owned()), out.status.code())
@@ -536,7 +535,7 @@ fn a_batch_that_no_memory_holds_gets_a_sentence() {
 fn two_trainings_do_not_share_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let mut first = start_child(&run).spawn().unwrap();
+    let mut first = start_child(&run);
     soon("the child writes", || run.join("checkpoint").exists());
     for start in [Start::New, Start::Resume, Start::Replace] {
         let said = said(&config(Some(&run), start), &DATA);
