@@ -614,12 +614,6 @@ mod tests {
 
     #[test]
     fn resume_takes_the_latest_run_and_its_choices() {
-        struct StopAtOnce;
-        impl Watcher for StopAtOnce {
-            fn stop(&mut self) -> bool {
-                true
-            }
-        }
         let runs = tempfile::tempdir().unwrap();
         let error = config(&["--resume"], runs.path()).unwrap_err().to_string();
         assert!(error.contains("no run"), "{error}");
@@ -627,7 +621,7 @@ mod tests {
         for seed in ["1", "2"] {
             let run = runs.path().join(seed);
             let words = ["--seed", seed, "--lr", "0.005", "--run", run.to_str().unwrap()];
-            train_on(&config(&words, runs.path()).unwrap(), &data, &mut StopAtOnce).unwrap();
+            train_on(&config(&words, runs.path()).unwrap(), &data, &mut Quiet(&|| true)).unwrap();
         }
         let latest = config(&["--resume"], runs.path()).unwrap();
         assert_eq!(latest.run, Some(runs.path().join("2")));
