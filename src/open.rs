@@ -225,9 +225,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let machine = Machine::detect();
         let (chapter, experiment) = all()[0];
-        let progress = lab::progress::Progress::hidden();
-        let nothing = Experiment { run: |_| Ok(()), ..*experiment };
-        let run = lab::chapter::run(&nothing, Budget::Quick, Device::Cpu, None, &progress).unwrap();
+        let nothing = Experiment { run: |_| Ok(()), values: &[], ..*experiment };
+        let run = lab::testing::run(&nothing);
         record::save(folder.path(), &machine, chapter.name, run).unwrap();
         let records = Records::load(folder.path()).unwrap();
 

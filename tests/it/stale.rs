@@ -37,6 +37,11 @@ fn pages() -> Vec<(String, String)> {
     files.into_iter().map(|file| (file.clone(), read(&file))).collect()
 }
 
+/// The README, and the pages.
+fn with_readme() -> impl Iterator<Item = (String, String)> {
+    [("README.md".to_owned(), read("README.md"))].into_iter().chain(pages())
+}
+
 /// A list of exemptions, three parts a line with the reason last, and which of them were needed.
 struct Exempt {
     file: &'static str,
@@ -61,11 +66,12 @@ impl Exempt {
         found.map(|(_, needed)| *needed = true).is_some()
     }
 
-    /// What is wrong with the list itself.
-    fn unneeded(&self) -> Vec<String> {
+    /// Nothing is wrong, with the list itself neither.
+    fn assert_none(&self, mut wrong: Vec<String>) {
         let idle = self.entries.iter().filter(|(_, needed)| !needed);
-        idle.map(|(parts, _)| format!("take `{}` out of {}", parts.join(" | "), self.file))
-            .collect()
+        let idle = idle.map(|(parts, _)| parts.join(" | "));
+        wrong.extend(idle.map(|entry| format!("take `{entry}` out of {}", self.file)));
+        assert_none(&wrong);
     }
 }
 
@@ -214,8 +220,7 @@ fn what_is_not_measured_is_listed() {
             }
         }
     }
-    wrong.extend(exempt.unneeded());
-    assert_none(&wrong);
+    exempt.assert_none(wrong);
 }
 
 /// Where a machine has no value of a table, one that has them stands in.
@@ -243,8 +248,7 @@ fn numbers_in_prose_are_not_typed() {
             }
         }
     }
-    wrong.extend(exempt.unneeded());
-    assert_none(&wrong);
+    exempt.assert_none(wrong);
 }
 
 #[test]
@@ -399,8 +403,7 @@ fn run_commands(opencl: bool) {
     let data = desk.join("data").to_string_lossy().into_owned();
     let mut wrong = Vec::new();
     let mut seen = BTreeSet::new();
-    let readme = ("README.md".to_owned(), read("README.md"));
-    for (file, text) in [readme].into_iter().chain(pages()) {
+    for (file, text) in with_readme() {
         for command in commands(&text) {
             let own = own_words(&command);
             if let Some(why) = unknown_to_cargo(&command) {
@@ -432,17 +435,15 @@ fn run_commands(opencl: bool) {
             }
         }
     }
-    wrong.extend(exempt.unneeded());
-    assert_none(&wrong);
+    exempt.assert_none(wrong);
     assert!(seen.len() > 5 || opencl && !seen.is_empty(), "only {seen:?} were run");
 }
 
 #[test]
 fn commands_in_the_text_are_understood() {
-    let readme = ("README.md".to_owned(), read("README.md"));
     let mut wrong = Vec::new();
     let mut count = 0;
-    for (file, text) in [readme].into_iter().chain(pages()) {
+    for (file, text) in with_readme() {
         for command in
             text.split('`').filter(|part| part.starts_with("cargo ") && !part.contains('\n'))
         {
