@@ -244,9 +244,7 @@ mod tests {
             let latest = if export::known(kind) { kind } else { Model::Cnn };
             assert!(script().contains(&format!("\"model\":\"{latest}\"")), "{kind}");
         }
-        let broken = runs.path().join("broken");
-        std::fs::create_dir(&broken).unwrap();
-        std::fs::write(broken.join(MODEL), b"no").unwrap();
+        lab::testing::put(&runs.path().join("broken"), MODEL, "no");
         assert!(script().contains("\"model\":\"cnn\""));
         let paths: Vec<String> = scripts().iter().map(|(p, _)| p.display().to_string()).collect();
         assert_eq!(paths, [8, 16, 32].map(|bits| format!("04-training/digit-model-{bits}.js")));

@@ -185,7 +185,7 @@ impl Generate {
 pub(crate) mod tests {
     use super::*;
     use crate::parsed;
-    use lab::run::MODEL;
+    use lab::{run::MODEL, testing::put};
     use language_model::{Config, Model, generate::TOKENIZER};
     use std::{cell::RefCell, fs};
 
@@ -207,13 +207,10 @@ pub(crate) mod tests {
         model.tokenizer = tokenizer.digest();
         model.save(&run.join(MODEL)).unwrap();
         tokenizer.save(&run.join(TOKENIZER)).unwrap();
-        let digits = runs.path().join("mlp");
-        fs::create_dir(&digits).unwrap();
-        fs::write(digits.join(MODEL), "no language model").unwrap();
+        put(&runs.path().join("mlp"), MODEL, "no language model");
         // A run that has only just begun.
         let begun = runs.path().join("new");
-        fs::create_dir(&begun).unwrap();
-        fs::write(begun.join("checkpoint"), "TPGPT002").unwrap();
+        put(&begun, "checkpoint", "TPGPT002");
         tokenizer.save(&begun.join(TOKENIZER)).unwrap();
         runs
     }

@@ -120,9 +120,8 @@ mod tests {
         // A later run that has no model yet, and a language model's.
         for (name, model) in [("3", None), ("4", Some(b"of another kind"))] {
             let run = folder.path().join(format!("runs/{name}"));
-            fs::create_dir_all(&run).unwrap();
             let form = if model.is_some() { "TPGPT002" } else { "TPTRAIN4" };
-            fs::write(run.join("checkpoint"), form).unwrap();
+            lab::testing::put(&run, "checkpoint", form);
             if let Some(bytes) = model {
                 fs::write(run.join(MODEL), bytes).unwrap();
             }

@@ -81,9 +81,7 @@ fn measure_knows_before_it_measures_that_it_can_not_save() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let yours = folder.path().join("damaged/yours");
-    fs::create_dir_all(&yours).unwrap();
-    fs::write(yours.join("matmul.json"), "{").unwrap();
+    lab::testing::put(folder.path(), "damaged/yours/matmul.json", "{");
     // These would take minutes.
     let minutes = ["measure", "matmul", "--budget", "full", "--records"];
     for (records, says) in [("file", "file/yours: "), ("damaged", "matmul.json is not a record")] {

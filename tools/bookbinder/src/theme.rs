@@ -146,10 +146,9 @@ mod tests {
     #[test]
     fn our_fonts_are_the_only_ones() {
         let (ours, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        fs::create_dir(ours.path().join("fonts")).unwrap();
         let css = "@font-face { src: url(\"text.woff2\") format(\"woff2\"); }";
         for (name, text) in [("fonts.css", css), ("text.woff2", "abc"), ("fonts.txt", "how")] {
-            fs::write(ours.path().join("fonts").join(name), text).unwrap();
+            lab::testing::put(&ours.path().join("fonts"), name, text);
         }
         write(ours.path(), out.path()).unwrap();
         let fonts = out.path().join("fonts");

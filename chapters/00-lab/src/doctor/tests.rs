@@ -180,11 +180,10 @@ fn notebooks_of_our_own_come_before_those_of_the_system() {
     };
     assert_eq!(found(folder.path(), None), [None, None]);
     let bin = folder.path().join("bin");
-    fs::create_dir(&bin).unwrap();
-    let kernel = bin.join(format!("evcxr_jupyter{}", env::consts::EXE_SUFFIX));
-    fs::write(&kernel, "").unwrap();
+    let program = format!("evcxr_jupyter{}", env::consts::EXE_SUFFIX);
+    crate::testing::put(&bin, &program, "");
     let (nowhere, path) = (folder.path().join("none"), Some(bin.as_os_str()));
-    assert_eq!(found(&nowhere, path), [None, Some(kernel.display().to_string())]);
+    assert_eq!(found(&nowhere, path), [None, Some(bin.join(program).display().to_string())]);
     assert_eq!(found(folder.path(), path), [None, Some("in notebooks/.jupyter".to_owned())]);
 }
 

@@ -153,7 +153,7 @@ fn rfc3339(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::repository;
+    use crate::testing::{put, repository};
     use std::fs;
 
     #[test]
@@ -228,8 +228,7 @@ mod tests {
         assert_eq!(commit(folder.path()), "unknown");
         let Some(git) = repository(folder.path()) else { return };
         fs::write(folder.path().join("a"), "1").unwrap();
-        fs::create_dir_all(folder.path().join("book/records")).unwrap();
-        fs::write(folder.path().join("book/records/b"), "1").unwrap();
+        put(folder.path(), "book/records/b", "1");
         git(&["add", "."]);
         git(&["commit", "-q", "-m", "a"]);
         // Unpacked inside a repository of something else, it has no commit.

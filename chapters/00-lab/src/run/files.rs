@@ -120,8 +120,7 @@ mod tests {
         assert!(write_whole(&file.join("x"), b"").is_err());
         // A folder in the file's place: the rename fails, and no part stays behind.
         let place = folder.path().join("place");
-        fs::create_dir(&place).unwrap();
-        fs::write(place.join("full"), b"").unwrap();
+        crate::testing::put(&place, "full", "");
         let said = write_whole(&place, b"x").unwrap_err().to_string();
         assert!(!folder.path().join("place.part").exists());
         // Only a checkpoint can be gone on from.

@@ -222,8 +222,7 @@ mod tests {
         for one in all.split(' ') {
             let (name, began) = one.split_once('@').unwrap_or((one, ""));
             let folder = runs.path().join(name.trim_start_matches('!'));
-            fs::create_dir(&folder).unwrap();
-            fs::write(folder.join(MODEL), &one[..1]).unwrap();
+            crate::testing::put(&folder, MODEL, &one[..1]);
             let header = serde_json::json!({ "started": began.get(..1) });
             fs::write(folder.join(files::METRICS), format!("{header}\n{{}}\n")).unwrap();
             let its = [("digits", Kind::Digits), ("text", Kind::Text)];

@@ -75,7 +75,7 @@ fn is_stale(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::testing::names;
+    use lab::testing::{names, put};
 
     #[test]
     fn a_failure_and_a_panic_leave_nothing() {
@@ -96,8 +96,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let out = root.path().join("book");
         for name in ["book.work-1", "book.work-2", "book.work-3", "other.work-4"] {
-            fs::create_dir(root.path().join(name)).unwrap();
-            fs::write(root.path().join(name).join("page.html"), "half").unwrap();
+            put(&root.path().join(name), "page.html", "half");
         }
         File::create(root.path().join("book.work-1").join(LOCK)).unwrap();
         let running = File::create(root.path().join("book.work-2").join(LOCK)).unwrap();
@@ -125,8 +124,7 @@ mod tests {
         for text in ["old", "new"] {
             let work = WorkFolder::beside(&out).unwrap();
             let book = work.folder().join("book");
-            fs::create_dir(&book).unwrap();
-            fs::write(book.join("index.html"), text).unwrap();
+            put(&book, "index.html", text);
             work.replace(&out, &book).unwrap();
             drop(work);
             assert_eq!(fs::read_to_string(out.join("index.html")).unwrap(), text);

@@ -215,9 +215,8 @@ mod tests {
         fs::write(root.path().join("Cargo.toml"), "[profile.dev]\nopt-level = 3\n").unwrap();
         let jupyter = Jupyter::new(root.path());
         let file = jupyter.folder.join(PROFILE);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
         for (level, kept) in [(None, true), (Some("3"), true), (Some("1"), false)] {
-            fs::write(&file, jupyter.profile(level).unwrap()).unwrap();
+            put(&file, &jupyter.profile(level).unwrap()).unwrap();
             assert_eq!(jupyter.measures().is_ok(), kept, "{level:?}");
         }
         fs::remove_file(&file).unwrap();
