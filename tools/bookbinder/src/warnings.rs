@@ -1,12 +1,12 @@
 //! What mdBook only logs, such as HTML that is not closed, stops our build.
 
 use std::{
-    fmt::{Debug, Write as _},
+    fmt::Debug,
     sync::{Arc, Mutex},
 };
 use tracing::{
     Event, Level, Metadata, Subscriber,
-    field::{Field, Visit},
+    field::Field,
     span::{Attributes, Id, Record},
 };
 
@@ -25,26 +25,20 @@ struct Collector {
     messages: Arc<Mutex<Vec<String>>>,
 }
 
-struct Message(String);
-
-impl Visit for Message {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        if field.name() == "message" {
-            let _ = write!(self.0, "{value:?}");
-        }
-    }
-}
-
 impl Subscriber for Collector {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         *metadata.level() <= Level::WARN
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut message = Message(String::new());
-        event.record(&mut message);
+        let mut message = String::new();
+        event.record(&mut |field: &Field, value: &dyn Debug| {
+            if field.name() == "message" {
+                message = format!("{value:?}");
+            }
+        });
         if let Ok(mut messages) = self.messages.lock() {
-            messages.push(message.0);
+            messages.push(message);
         }
     }
 
