@@ -142,7 +142,7 @@ impl Binder {
             let title = source.config.book.title.as_deref().unwrap_or_default();
             found::describe(book, title, &found.descriptions, self.site.as_ref())?;
             if let Some(site) = &self.site {
-                site.put_into(book, found.descriptions.keys())?;
+                disk::write(&book.join("sitemap.xml"), site.map(found.descriptions.keys()))?;
             }
             Ok(found)
         });

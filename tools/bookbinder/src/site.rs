@@ -1,6 +1,6 @@
 //! What a book has that is published at an address: pages that name it, and a site map.
 
-use crate::{disk, html};
+use crate::html;
 use anyhow::{Result, ensure};
 use std::{
     fmt::Write as _,
@@ -58,7 +58,7 @@ impl Site {
     }
 
     /// The site map (<https://www.sitemaps.org/protocol.html>).
-    fn map<'p>(&self, pages: impl Iterator<Item = &'p PathBuf>) -> String {
+    pub(crate) fn map<'p>(&self, pages: impl Iterator<Item = &'p PathBuf>) -> String {
         let mut out = String::from(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
         );
@@ -66,15 +66,6 @@ impl Site {
             let _ = writeln!(out, "<url><loc>{}</loc></url>", html::attribute(&self.of(page)));
         }
         out + "</urlset>\n"
-    }
-
-    /// Puts the site map into the book.
-    pub(crate) fn put_into<'p>(
-        &self,
-        book: &Path,
-        pages: impl Iterator<Item = &'p PathBuf>,
-    ) -> Result<()> {
-        disk::write(&book.join("sitemap.xml"), self.map(pages))
     }
 }
 
