@@ -5,9 +5,10 @@ use super::{
     made::{KEY, digest, hash, joined},
     ran::Ran,
 };
+use crate::text;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
-use std::{collections::HashMap, fs, path::Path};
+use std::{collections::HashMap, path::Path};
 
 /// A notebook: its cells, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,9 +27,7 @@ impl Notebook {
     /// # Errors
     /// If the file can't be read or is no notebook of nbformat 4.
     pub fn read(file: &Path) -> Result<Self> {
-        let text =
-            fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
-        Self::parse(&text).with_context(|| {
+        Self::parse(&text::read(file)?).with_context(|| {
             format!(
                 "{} is not a notebook; move it away and run `cargo run -- notebooks sync`",
                 file.display()
