@@ -332,24 +332,11 @@ impl Run {
 }
 
 /// Runs one experiment and returns what it left, with the command, the date, the commit and the compiler.
-/// `data` is where the reader keeps the data set, if given.
+/// `data` is where the reader keeps the data set, if given. Whenever the experiment says [`Recorder::keep`], `keep` is given
+/// what it has left so far.
 ///
 /// # Errors
-/// Whatever the experiment fails with.
-pub fn run(
-    experiment: &Experiment,
-    budget: Budget,
-    device: Device,
-    data: Option<&Path>,
-    progress: &Progress,
-) -> Result<Run> {
-    run_keeping(experiment, budget, device, data, progress, &mut |_| Ok(()))
-}
-
-/// [`run`]; whenever the experiment says [`Recorder::keep`], `keep` is given what it has left so far.
-///
-/// # Errors
-/// As [`run`], and those of `keep`.
+/// Whatever the experiment fails with, and those of `keep`.
 pub fn run_keeping(
     experiment: &Experiment,
     budget: Budget,
@@ -410,16 +397,17 @@ mod tests {
         Recorder::new(experiment, Budget::Quick, Device::Cpu, progress)
     }
 
+    fn kept(
+        experiment: &Experiment,
+        data: Option<&Path>,
+        keep: &mut (dyn FnMut(Run) -> Result<()> + Send),
+    ) -> Result<Run> {
+        run_keeping(experiment, Budget::Quick, Device::Cpu, data, &Progress::hidden(), keep)
+    }
+
     #[test]
     fn a_run_holds_what_was_measured_what_was_not_and_where_it_comes_from() {
-        let run = run(
-            &EXPERIMENT,
-            Budget::Quick,
-            Device::Cpu,
-            Some(Path::new("four")),
-            &Progress::hidden(),
-        )
-        .unwrap();
+        let run = kept(&EXPERIMENT, Some(Path::new("four")), &mut |_| Ok(())).unwrap();
         assert_eq!((run.experiment.as_str(), run.budget.as_str()), ("some.thing", "quick"));
         assert!(!run.rustc.is_empty() && !run.flags.is_empty() && !run.commit.is_empty());
         let [time, rate] = &run.values[..] else { panic!("{:?}", run.values) };
@@ -454,21 +442,14 @@ mod tests {
             },
             ..EXPERIMENT
         };
-        let mut kept = Vec::new();
-        let error = run_keeping(
-            &failing,
-            Budget::Quick,
-            Device::Cpu,
-            None,
-            &Progress::hidden(),
-            &mut |run| {
-                kept.push(run);
-                Ok(())
-            },
-        )
-        .unwrap_err();
+        let mut left = Vec::new();
+        let mut keep = |run| {
+            left.push(run);
+            Ok(())
+        };
+        let error = kept(&failing, None, &mut keep).unwrap_err();
         assert_eq!(error.to_string(), "the device is gone");
-        let [run] = &kept[..] else { panic!("{kept:?}") };
+        let [run] = &left[..] else { panic!("{left:?}") };
         assert_eq!((run.experiment.as_str(), run.values.len()), ("some.thing", 1));
         // Nothing keeps a recorder that is not part of a run.
         recorder(&EXPERIMENT, &Progress::hidden()).keep().unwrap();

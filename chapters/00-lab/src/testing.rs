@@ -302,7 +302,8 @@ pub fn records(chapter: &Chapter, values: &[Value], skipped: &[Skipped]) -> Reco
 /// # Panics
 /// If it fails; if it leaves a key that it does not declare, or none of a key that it declares.
 pub fn run(experiment: &Experiment) -> Run {
-    let run = chapter::run(experiment, Budget::Quick, Device::Cpu, None, &Progress::hidden());
+    let (budget, hidden) = (Budget::Quick, Progress::hidden());
+    let run = chapter::run_keeping(experiment, budget, Device::Cpu, None, &hidden, &mut |_| Ok(()));
     let run = run.expect("the experiment runs");
     for declared in experiment.values {
         let left = run.values.iter().any(|value| value.key == declared.name)
