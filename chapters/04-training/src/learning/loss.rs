@@ -10,24 +10,22 @@ use serde::{Deserialize, Serialize};
 
 /// Probabilities: e to the power of each score, over the sum of all powers.
 pub fn softmax(scores: &[f32]) -> Vec<f64> {
-    // e^1000 is too large for any float. Subtracting changes no ratio.
-    let highest = highest(scores);
-    let power = |score: &f32| f64::from(score - highest).exp();
-    let sum: f64 = scores.iter().map(power).sum();
-    scores.iter().map(|score| power(score) / sum).collect()
+    let (highest, sum) = highest_and_sum(scores);
+    scores.iter().map(|score| f64::from(score - highest).exp() / sum).collect()
 }
 
 /// Minus the logarithm of the probability of the label.
 pub fn cross_entropy(scores: &[f32], right: usize) -> f64 {
-    let highest = highest(scores);
-    let power = |score: &f32| f64::from(score - highest).exp();
-    let sum: f64 = scores.iter().map(power).sum();
+    let (highest, sum) = highest_and_sum(scores);
     // ln(power / sum), without a power so small that it becomes zero.
     sum.ln() - f64::from(scores[right] - highest)
 }
 
-fn highest(scores: &[f32]) -> f32 {
-    scores.iter().copied().fold(f32::NEG_INFINITY, f32::max)
+/// The highest score, and the sum of the powers below it: e^1000 is too large for any float, and subtracting changes no
+/// ratio.
+fn highest_and_sum(scores: &[f32]) -> (f32, f64) {
+    let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    (highest, scores.iter().map(|score| f64::from(score - highest).exp()).sum())
 }
 
 /// Losses and correct predictions, added up over batches.
