@@ -18,7 +18,7 @@ pub mod scaler;
 pub mod step;
 
 use autocast::Autocast;
-use lab::data::{self, DataSet};
+use lab::data::DataSet;
 use performance::learner::{by_engine, bytes, on_device};
 use replica::HalfEngine;
 use step::Amp;
@@ -75,9 +75,7 @@ pub fn makers() -> Makers {
 /// # Errors
 /// As [`training::train`].
 pub fn train(config: &Config, watcher: &mut dyn Watcher) -> Result<Outcome> {
-    config.settings.check()?;
-    let options = data::Options { folder: config.data.clone(), ..data::Options::default() };
-    train_on(config, &data::load(&options)?, watcher)
+    training::train(&Config { makers: makers(), ..config.clone() }, watcher)
 }
 
 /// [`train`], on a data set that is already there.
