@@ -203,11 +203,8 @@ fn readers(rec: &mut Recorder) -> Result<()> {
 /// As [`buy`].
 pub fn rented(market: &Market) -> crate::Result<Vec<(f64, Estimate)>> {
     let report = buy(market, &Options::of(Reader::Workstation.job()?))?;
-    let mut rented: Vec<(f64, Estimate)> = report
-        .lines
-        .into_iter()
-        .filter_map(|line| Some((*market.prices(&line.card).first()?, line)))
-        .collect();
+    let priced = |line: Estimate| Some((*market.prices(&line.card).first()?, line));
+    let mut rented: Vec<_> = report.lines.into_iter().filter_map(priced).collect();
     rented.sort_by(|a, b| a.0.total_cmp(&b.0));
     Ok(rented)
 }
