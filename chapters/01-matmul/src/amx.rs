@@ -2,8 +2,6 @@
 //! one instruction multiplies two tiles of bf16 and adds the product to a tile of f32: 16,384 operations. The loops
 //! are those of rung 4, with tiles for numbers; threads share C as in rung 6.
 
-#![allow(clippy::inline_always, reason = "packing must be compiled for the CPU's vectors")]
-
 use crate::{
     Shape,
     bf16::Input,

@@ -51,7 +51,6 @@ unsafe fn hardware(part: &Part) {
 
 /// Blocks of B, blocks of A, and tiles of C, as in rung 5.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "the loops must be compiled for the kernel's CPU")]
 unsafe fn loops<V: Vector>(part: &Part) {
     let Part { c, a, b, shape: Shape { k, n, .. }, rows, cols } = part.clone();
     let ([pack_a, pack_b], mut block_a, mut block_b) = (PACK, Vec::new(), Vec::new());

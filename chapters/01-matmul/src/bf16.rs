@@ -1,10 +1,5 @@
 //! bf16: the upper half of an f32. The same range, 8 bits of precision instead of 24.
 
-#![allow(
-    clippy::inline_always,
-    reason = "what a kernel calls must be compiled for the kernel's CPU"
-)]
-
 pub use half::bf16;
 
 /// A type that a product can take as bf16: a bf16 itself, or an f32 that is rounded to the nearest one.

@@ -35,7 +35,6 @@ impl Pairs {
 /// A word: two terms of a row of A or of a column of B, the first one in the lower half. The kernels move words as if
 /// they were f32 and compute nothing with them but this instruction.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "packing must be compiled for the CPU's vectors")]
 pub fn word(first: impl Input, second: impl Input) -> f32 {
     f32::from_bits(u32::from(first.bits()) | u32::from(second.bits()) << 16)
 }

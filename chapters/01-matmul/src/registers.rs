@@ -1,10 +1,5 @@
 //! A register full of numbers: an array of four on any CPU, the eight of AVX2, the sixteen of AVX-512.
 
-#![allow(
-    clippy::inline_always,
-    reason = "what a kernel calls must be compiled for the kernel's CPU"
-)]
-
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
     __m256, __m512, _CMP_LT_OQ, _mm256_add_ps, _mm256_fmadd_ps, _mm256_max_ps, _mm256_set1_ps,

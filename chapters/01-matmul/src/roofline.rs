@@ -52,7 +52,6 @@ fn total_avx2(numbers: &[f32]) -> f32 {
 
 /// The same on any CPU.
 #[inline(always)]
-#[allow(clippy::inline_always)] // Or it is compiled once, without AVX2.
 pub fn total_in_lanes(numbers: &[f32]) -> f32 {
     let mut sums = [0.0; LANES];
     for chunk in numbers.as_chunks::<LANES>().0 {

@@ -2,8 +2,6 @@
 //! compiled for plain arrays, for AVX2 and for AVX-512; which one runs is decided when the program runs. The loops
 //! around the kernel are those of rung 4. What fills up the last panels does not matter: its sums go nowhere.
 
-#![allow(clippy::inline_always, reason = "the loops must be compiled for the kernel's CPU")]
-
 pub use crate::level::Level;
 use crate::{
     Shape,

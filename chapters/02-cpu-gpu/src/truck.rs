@@ -72,7 +72,6 @@ fn map_avx2(x: &[f32], y: &mut [f32], steps: u32) {
 }
 
 /// `N` numbers at a time stay in registers for all steps: enough that no step waits for the one before.
-#[allow(clippy::inline_always)] // only inside of them is it compiled for a function's wider vectors
 #[inline(always)]
 pub fn map_chunks<const N: usize>(x: &[f32], y: &mut [f32], steps: u32, step: impl Fn(f32) -> f32) {
     let (xs, rest) = x.as_chunks::<N>();

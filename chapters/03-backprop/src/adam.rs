@@ -3,8 +3,6 @@
 //! Kingma and Ba 2015, "Adam: A Method for Stochastic Optimization", algorithm 1: [`step`] is that algorithm
 //! line by line, on whole vectors. [`fused`] passes over the vectors once.
 
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
-
 use crate::{
     mlp::{Gradient, Mlp},
     optimizer::Optimizer,

@@ -1,10 +1,5 @@
 //! `vdpbf16ps` itself, as a register of the kernels: [`Vector::mul_add`] takes two registers of words.
 
-#![allow(
-    clippy::inline_always,
-    reason = "what a kernel calls must be compiled for the kernel's CPU"
-)]
-
 use crate::registers::Vector;
 use std::arch::x86_64::{__m512, __m512bh, _mm512_dpbf16_ps};
 

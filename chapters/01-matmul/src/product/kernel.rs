@@ -1,11 +1,6 @@
 //! The micro-kernel of rung 5, grown up: A and B packed or where they lie, any number of rows up to the tile's, and a
 //! product that ends with an addition, a bias and `ReLU`. With words of two bf16 for numbers it is that of [`Pairs`].
 
-#![allow(
-    clippy::inline_always,
-    reason = "what a kernel calls must be compiled for the kernel's CPU"
-)]
-
 use crate::{
     level::Level,
     pairs::{Pairs, model::Model},

@@ -1,10 +1,5 @@
 //! The matrices of a product as the kernels see them: pointers and strides, whose shapes were checked.
 
-#![allow(
-    clippy::inline_always,
-    reason = "what a kernel calls must be compiled for the kernel's CPU"
-)]
-
 use crate::product::{
     options::{Epilogue, Options},
     view::{MatMut, MatRef},

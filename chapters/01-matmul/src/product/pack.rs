@@ -1,11 +1,6 @@
 //! Packing for the vector kernels: a panel holds, for each p, its rows of column p of A side by side (or its
 //! columns of row p of B), so that the kernel reads both of its operands in order.
 
-#![allow(
-    clippy::inline_always,
-    reason = "what a kernel calls must be compiled for the kernel's CPU"
-)]
-
 use crate::{bf16::Input, level::Level};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{

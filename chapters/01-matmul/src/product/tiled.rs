@@ -1,11 +1,6 @@
 //! The product on AMX tiles: rung 7 for matrices of any strides, in f32 or bf16, whose tiles are packed straight from where
 //! they lie.
 
-#![allow(
-    clippy::inline_always,
-    reason = "what a kernel calls must be compiled for the kernel's CPU"
-)]
-
 use crate::{
     amx::{self, BLOCK, TERMS},
     bf16::Input,

@@ -1,10 +1,5 @@
 //! The instructions of a CPU with AMX, by inline assembly.
 
-#![allow(
-    clippy::inline_always,
-    reason = "what a kernel calls must be compiled for the kernel's CPU"
-)]
-
 use super::{SIDE, Tiles};
 use std::{
     arch::{

@@ -2,8 +2,6 @@
 //!
 //! Philox-4×32 with 7 rounds: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", table 2.
 
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
-
 use crate::{state, tensor::Tensor, words::whole};
 
 /// Counters whose words are made at once, in vectors.

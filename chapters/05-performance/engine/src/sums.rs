@@ -1,7 +1,5 @@
 //! Sums over a row that the compiler may turn into vectors: the same bits on every CPU.
 
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
-
 /// Sums that do not wait for each other: a register of AVX-512.
 const LANES: usize = 16;
 

@@ -1,7 +1,5 @@
 //! Softmax, cross-entropy and their gradient, as fast as you can.
 
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
-
 /// The mean loss of a batch: minus the logarithm of the probability of each row's label. The scores, rows of `classes`
 /// values, become the loss' derivatives: (probability − target) / rows, where the target is 1 for the label and 0 for
 /// the other classes.

@@ -9,8 +9,6 @@
 //! A tile has a row for each key, so that a vector is one key's scores for many queries, and softmax adds vectors. Its
 //! products are the engine's for operands that lie in a cache; of tiles on the diagonal they leave most of the unseen out.
 
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
-
 use crate::attention::causal::{Head, scale};
 use engine::{
     ops::panel::{Left, Right, product},

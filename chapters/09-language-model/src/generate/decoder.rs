@@ -1,7 +1,5 @@
 //! A trained model, ready to decode: a pass over new tokens alone, for one sequence or many at once.
 
-#![allow(clippy::inline_always, reason = "the loops must be compiled for the CPU's vectors")]
-
 use super::{cache::Cache, panels::Matrix};
 use crate::{
     Config, Error, Layout, Result,

@@ -6,8 +6,6 @@
 //! up to four rows, and a panel that more rows need is still in the cache. Each sum is added up in the order of the inputs,
 //! whatever the number of rows and threads: a sequence gets the same bits alone and in company.
 
-#![allow(clippy::inline_always, reason = "the loops must be compiled for the CPU's vectors")]
-
 use lab::vectors::wide;
 use matmul::{parallel::available, team::share};
 use std::{array, ops::Range};

@@ -4,8 +4,6 @@
 //! With r = 1/√(mean x² + ε): yᵢ = xᵢ·r·wᵢ. Every xᵢ moves r, so its derivative has two terms:
 //! dxᵢ = r·wᵢ·dyᵢ − xᵢ·r³·(Σⱼ wⱼ·dyⱼ·xⱼ)/n, and dwᵢ = Σ dyᵢ·xᵢ·r over all rows.
 
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
-
 use engine::{
     device::Launch,
     ops::{Backward, Op},

@@ -3,8 +3,6 @@
 //!
 //! With s = σ(g): dup = dh·g·s, and dgate = dh·up·s·(1 + g·(1 − s)).
 
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
-
 use engine::{
     device::Launch,
     ops::{Backward, Op},

@@ -3,8 +3,6 @@
 //!
 //! Matrices shrink. The scales of the normalisations do not: they would be pulled to zero, where a layer is silent.
 
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
-
 use crate::{Config, Layout};
 use backprop::adam::{self, Adam};
 use engine::{

@@ -4,8 +4,6 @@
 //! The sums of a block of images are made while its pixels are in the cache. Then all blocks have to be done: what follows is
 //! another pass over them, forward and backward. `ReLU` is part of that pass.
 
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
-
 use crate::{
     device::Launch,
     ops::{

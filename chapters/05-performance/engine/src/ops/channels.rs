@@ -1,8 +1,6 @@
 //! Loops over pixels whose channels are treated alike. A pixel's channels are seldom whole vectors and never many: sixteen
 //! pixels side by side are, and no sum waits for the one before.
 
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
-
 /// Pixels side by side.
 const SIDE: usize = 16;
 

@@ -3,8 +3,6 @@
 //! Then a block of images goes through all moments in one kernel, with its states in the cache. Weights' gradients are one
 //! product each, too.
 
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
-
 use crate::{
     device::Launch,
     ops::{

@@ -1,8 +1,6 @@
 //! A product of few rows, within a kernel: the rows of a block, while they are in the cache, times weights that were laid out
 //! in panels once a pass. No thread waits for another one. It is chapter 1's micro-kernel without the loops around it.
 
-#![allow(clippy::inline_always, reason = "a tile is compiled for its kernel's CPU")]
-
 use crate::{
     device::Launch,
     ops::{EACH, relu::at_least},

@@ -1,8 +1,6 @@
 //! ReLU and the largest of each 2×2 pixels. The two may change places, so ReLU sees a quarter of the numbers; of its input
 //! nothing is kept but a byte for each result: which of the four it was.
 
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
-
 use crate::{
     device::Launch,
     ops::{Backward, Op},

@@ -2,8 +2,6 @@
 //!
 //! NaN stays NaN, and a derivative goes through it, as in `PyTorch`: what went wrong shows.
 
-#![allow(clippy::inline_always, reason = "what a vector loop calls is compiled for its CPU")]
-
 use crate::{
     device::Launch,
     ops::{Backward, EACH, Op},
