@@ -9,30 +9,7 @@
 // Writes    c (m×n), row-major: DOWN·ALONG elements for a thread, in pieces of 4×4. Shared memory: two tiles
 //           of A, transposed and padded, and two of B. Beyond an edge zeros are fetched, and nothing is
 //           written.
-// Before    `vectorised.cl`. Uses `four.h`.
-
-#ifndef ROWS
-#define ROWS 128 // of the tile of C
-#endif
-#ifndef COLUMNS
-#define COLUMNS 128 // of the tile of C
-#endif
-#ifndef DEPTH
-#define DEPTH 8 // columns of A and rows of B in a tile
-#endif
-#ifndef DOWN
-#define DOWN 8 // rows of C for a thread
-#endif
-#ifndef ALONG
-#define ALONG 8 // columns of C for a thread
-#endif
-#define THREADS_X (COLUMNS / ALONG)
-#define THREADS_Y (ROWS / DOWN)
-#define THREADS (THREADS_X * THREADS_Y)
-#define PADDED (ROWS + 4)
-// How many times a thread loads four values of a tile.
-#define A_LOADS (ROWS * DEPTH / 4 / THREADS)
-#define B_LOADS (DEPTH * COLUMNS / 4 / THREADS)
+// Before    `vectorised.cl`. Uses `tile.h`, `piece.h` and `four.h`.
 
 // This thread's part of the tile of A whose first column is `start`, from memory into registers.
 FUNCTION void fetch_a(

@@ -4,26 +4,8 @@
 // Matrix    a, row-major, `columns` wide. The step's panel begins at row and column `first` and has `height`
 //           rows and `width` columns, by itself in `panel`, row-major.
 // Used by   `src/lu/device.rs`, which holds the results against the same step on the CPU.
-// Sources   LAPACK's sgetrf for the order of the four parts; `tile2d.cl` for the product.
+// Sources   LAPACK's sgetrf for the order of the four parts; `tile2d.cl` for the product, whose `tile.h` and `piece.h` this uses.
 
-#ifndef ROWS
-#define ROWS 128 // of the product's tile
-#endif
-#ifndef COLUMNS
-#define COLUMNS 128 // of the product's tile
-#endif
-#ifndef DEPTH
-#define DEPTH 8 // terms in shared memory at a time
-#endif
-#ifndef DOWN
-#define DOWN 8 // rows of the tile for a thread
-#endif
-#ifndef ALONG
-#define ALONG 8 // columns of the tile for a thread
-#endif
-#define THREADS_X (COLUMNS / ALONG)
-#define THREADS_Y (ROWS / DOWN)
-#define THREADS (THREADS_X * THREADS_Y)
 #define FEW 16 // rows that a thread solves for at a time, in registers
 
 // Copies the panel out of the matrix: a thread for each element, `width` along x.

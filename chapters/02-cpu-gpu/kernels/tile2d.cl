@@ -9,26 +9,7 @@
 //           threads, so that neighbouring threads always have neighbouring columns: shared memory is read
 //           without bank conflicts, C written in whole sectors. Shared memory: a ROWS×DEPTH tile of A, a
 //           DEPTH×COLUMNS tile of B. Beyond an edge zeros are fetched, and nothing is written.
-// Before    `tile1d.cl`.
-
-#ifndef ROWS
-#define ROWS 128 // of the tile of C
-#endif
-#ifndef COLUMNS
-#define COLUMNS 128 // of the tile of C
-#endif
-#ifndef DEPTH
-#define DEPTH 8 // columns of A and rows of B in shared memory at a time
-#endif
-#ifndef DOWN
-#define DOWN 8 // rows of C for a thread
-#endif
-#ifndef ALONG
-#define ALONG 8 // columns of C for a thread
-#endif
-#define THREADS_X (COLUMNS / ALONG)
-#define THREADS_Y (ROWS / DOWN)
-#define THREADS (THREADS_X * THREADS_Y)
+// Before    `tile1d.cl`. Uses `tile.h` and `piece.h`.
 
 KERNEL THREADS_OF_BLOCK(THREADS_X, THREADS_Y) void tile2d(
     GLOBAL const float *a, GLOBAL const float *b, GLOBAL float *c,

@@ -9,27 +9,7 @@
 //           of A lies transposed, so that four rows of a column are neighbours; its padding puts the numbers
 //           that a warp writes at a time into 32 different banks. Beyond an edge zeros are fetched, and
 //           nothing is written.
-// Before    `tile2d.cl`. Uses `four.h`.
-
-#ifndef ROWS
-#define ROWS 128 // of the tile of C
-#endif
-#ifndef COLUMNS
-#define COLUMNS 128 // of the tile of C
-#endif
-#ifndef DEPTH
-#define DEPTH 8 // columns of A and rows of B in shared memory at a time
-#endif
-#ifndef DOWN
-#define DOWN 8 // rows of C for a thread
-#endif
-#ifndef ALONG
-#define ALONG 8 // columns of C for a thread
-#endif
-#define THREADS_X (COLUMNS / ALONG)
-#define THREADS_Y (ROWS / DOWN)
-#define THREADS (THREADS_X * THREADS_Y)
-#define PADDED (ROWS + 4)
+// Before    `tile2d.cl`. Uses `tile.h`, `piece.h` and `four.h`.
 
 KERNEL THREADS_OF_BLOCK(THREADS_X, THREADS_Y) void vectorised(
     GLOBAL const float *a, GLOBAL const float *b, GLOBAL float *c,

@@ -10,19 +10,10 @@
 // Writes    c (m×n), row-major: for a thread, DOWN·ALONG pieces of 4×4, the pieces of a row of lanes side by
 //           side. Shared memory: two tiles of A, transposed and padded, and two of B. Beyond an edge zeros
 //           are fetched, and nothing is written.
-// Before    `double_buffered.cl`. Uses `four.h`.
+// Before    `double_buffered.cl`. Uses `tile.h` and `four.h`.
 // Sources   Warp tiles: Boehm's worklog (SGEMM_CUDA, kernel 10) and NVIDIA's CUTLASS. Lanes in pairs: NVIDIA's
 //           developer forum, "Unexpected shared memory bank conflict" (topic 77228).
 
-#ifndef ROWS
-#define ROWS 128 // of the block's tile of C
-#endif
-#ifndef COLUMNS
-#define COLUMNS 128 // of the block's tile of C
-#endif
-#ifndef DEPTH
-#define DEPTH 8 // columns of A and rows of B in a tile: a multiple of 8
-#endif
 #ifndef WARP_ROWS
 #define WARP_ROWS 32 // of a warp's tile of C: a multiple of 16
 #endif
@@ -37,10 +28,6 @@
 // A warp's lanes are 4 down and 8 along, each with a piece of 4×4. This often they fit into its tile:
 #define DOWN (WARP_ROWS / 16)
 #define ALONG (WARP_COLUMNS / 32)
-#define PADDED (ROWS + 4)
-// How many times a thread loads four values of a tile.
-#define A_LOADS (ROWS * DEPTH / 4 / THREADS)
-#define B_LOADS (DEPTH * COLUMNS / 4 / THREADS)
 
 // Where a thread's load number `at` lies in the tile of A: two threads for 32 bytes of a row. Then the
 // numbers that a warp writes into the transposed tile at a time are in 32 different banks.

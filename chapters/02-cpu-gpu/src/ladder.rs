@@ -101,9 +101,9 @@ const NARROW: &[(&str, u32)] = &[("COLUMNS", 64), ("BLOCKS", 4)];
 const SMALL: &[(&str, u32)] =
     &[("ROWS", 64), ("COLUMNS", 64), ("DEPTH", 16), ("WARP_COLUMNS", 32), ("BLOCKS", 5)];
 
-const VECTORISED_CL: &str = kernel!("four.h", "vectorised.cl");
-const BUFFERED_CL: &str = kernel!("four.h", "double_buffered.cl");
-const WARP_TILES_CL: &str = kernel!("four.h", "warp_tiles.cl");
+const VECTORISED_CL: &str = kernel!("tile.h", "piece.h", "four.h", "vectorised.cl");
+const BUFFERED_CL: &str = kernel!("tile.h", "piece.h", "four.h", "double_buffered.cl");
+const WARP_TILES_CL: &str = kernel!("tile.h", "four.h", "warp_tiles.cl");
 
 /// The portable rungs, from the slowest to the fastest.
 pub static LADDER: [Rung; 8] = [
@@ -111,7 +111,7 @@ pub static LADDER: [Rung; 8] = [
     Rung { name: "coalesced", source: kernel!("coalesced.cl"), tiles: &COALESCED },
     Rung { name: "shared", source: kernel!("shared.cl"), tiles: &SHARED },
     Rung { name: "tile1d", source: kernel!("tile1d.cl"), tiles: &TILE1D },
-    Rung { name: "tile2d", source: kernel!("tile2d.cl"), tiles: &TILE2D },
+    Rung { name: "tile2d", source: kernel!("tile.h", "piece.h", "tile2d.cl"), tiles: &TILE2D },
     Rung { name: "vectorised", source: VECTORISED_CL, tiles: &VECTORISED },
     Rung { name: "double_buffered", source: BUFFERED_CL, tiles: &BUFFERED },
     Rung { name: "warp_tiles", source: WARP_TILES_CL, tiles: &WARP_TILES },

@@ -17,7 +17,7 @@ use matmul::Threads;
 use std::time::Instant;
 
 /// The source of the kernels, for both interfaces.
-pub const SOURCE: &str = kernel!("lu.cl");
+pub const SOURCE: &str = kernel!("tile.h", "piece.h", "lu.cl");
 
 /// A tile of the product, as the kernel has it: rows and columns of the matrix, threads along x and y.
 const TILE: usize = 128;
