@@ -3,31 +3,30 @@
 use crate::product::error::{Error, Result};
 use std::marker::PhantomData;
 
-/// A matrix that is read. Element (i, j) lies at `i * row_stride + j * col_stride` of the slice.
+/// A matrix by its values. Element (i, j) lies at `i * row_stride + j * col_stride` of them.
 #[derive(Clone, Copy, Debug)]
-pub struct MatRef<'a, T> {
-    data: &'a [T],
+pub struct Mat<D> {
+    data: D,
     rows: usize,
     cols: usize,
     row_stride: usize,
     col_stride: usize,
 }
+
+/// A matrix that is read.
+pub type MatRef<'a, T> = Mat<&'a [T]>;
 
 /// A matrix that is written; no two of its elements overlap.
-#[derive(Debug)]
-pub struct MatMut<'a, T> {
-    data: *mut T,
-    rows: usize,
-    cols: usize,
-    row_stride: usize,
-    col_stride: usize,
-    slice: PhantomData<&'a mut [T]>,
-}
+pub type MatMut<'a, T> = Mat<Exclusive<'a, T>>;
 
-// SAFETY: a `MatMut` is an exclusive borrow of the slice that it was made from, as `&mut [T]` is.
-unsafe impl<T: Send> Send for MatMut<'_, T> {}
+/// Where a slice begins that is borrowed to be written.
+#[derive(Debug)]
+pub struct Exclusive<'a, T>(*mut T, PhantomData<&'a mut [T]>);
+
+// SAFETY: it is an exclusive borrow of the slice that it was made from, as `&mut [T]` is.
+unsafe impl<T: Send> Send for Exclusive<'_, T> {}
 // SAFETY: see `Send`.
-unsafe impl<T: Sync> Sync for MatMut<'_, T> {}
+unsafe impl<T: Sync> Sync for Exclusive<'_, T> {}
 
 /// Fails unless the last element of a matrix with these strides lies inside the slice.
 fn check_inside(len: usize, size: (usize, usize), strides: (usize, usize)) -> Result<()> {
@@ -41,6 +40,40 @@ fn check_inside(len: usize, size: (usize, usize), strides: (usize, usize)) -> Re
     match last {
         Some(last) if last < len => Ok(()),
         _ => Err(Error::Outside { size, strides, len }),
+    }
+}
+
+impl<D> Mat<D> {
+    /// The transpose: the same values with the strides exchanged.
+    #[must_use]
+    pub fn t(self) -> Self {
+        Self {
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+            ..self
+        }
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Values from one row to the next.
+    pub fn row_stride(&self) -> usize {
+        self.row_stride
+    }
+
+    /// Values from one column to the next.
+    pub fn col_stride(&self) -> usize {
+        self.col_stride
     }
 }
 
@@ -80,18 +113,6 @@ impl<'a, T> MatRef<'a, T> {
         Ok(Self { data, rows, cols, row_stride, col_stride })
     }
 
-    /// The transpose: the same values with the strides exchanged.
-    #[must_use]
-    pub fn t(self) -> Self {
-        Self {
-            rows: self.cols,
-            cols: self.rows,
-            row_stride: self.col_stride,
-            col_stride: self.row_stride,
-            ..self
-        }
-    }
-
     /// The block of `rows`×`cols` whose first element is (`row`, `col`).
     ///
     /// # Errors
@@ -114,26 +135,6 @@ impl<'a, T> MatRef<'a, T> {
     pub fn at(&self, i: usize, j: usize) -> &'a T {
         assert!(i < self.rows && j < self.cols, "({i}, {j}) in {}×{}", self.rows, self.cols);
         &self.data[i * self.row_stride + j * self.col_stride]
-    }
-
-    /// How many rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// How many columns.
-    pub fn cols(&self) -> usize {
-        self.cols
-    }
-
-    /// Values from one row to the next.
-    pub fn row_stride(&self) -> usize {
-        self.row_stride
-    }
-
-    /// Values from one column to the next.
-    pub fn col_stride(&self) -> usize {
-        self.col_stride
     }
 
     /// Where element (0, 0) lies.
@@ -176,44 +177,12 @@ impl<'a, T> MatMut<'a, T> {
         if rows > 0 && cols > 0 && !row_major && !col_major {
             return Err(Error::Overlap { size: (rows, cols), strides: (row_stride, col_stride) });
         }
-        let data = data.as_mut_ptr();
-        Ok(Self { data, rows, cols, row_stride, col_stride, slice: PhantomData })
-    }
-
-    /// The transpose: the same values with the strides exchanged.
-    #[must_use]
-    pub fn t(self) -> Self {
-        Self {
-            rows: self.cols,
-            cols: self.rows,
-            row_stride: self.col_stride,
-            col_stride: self.row_stride,
-            ..self
-        }
-    }
-
-    /// How many rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// How many columns.
-    pub fn cols(&self) -> usize {
-        self.cols
-    }
-
-    /// Values from one row to the next.
-    pub fn row_stride(&self) -> usize {
-        self.row_stride
-    }
-
-    /// Values from one column to the next.
-    pub fn col_stride(&self) -> usize {
-        self.col_stride
+        let data = Exclusive(data.as_mut_ptr(), PhantomData);
+        Ok(Self { data, rows, cols, row_stride, col_stride })
     }
 
     /// Where element (0, 0) lies.
     pub fn as_mut_ptr(&mut self) -> *mut T {
-        self.data
+        self.data.0
     }
 }
