@@ -45,12 +45,16 @@ pub(crate) trait Element: Copy + Send + Sync {
         unsafe { _mm256_loadu_ps(words.as_ptr()) }
     }
 
-    /// Eight words of a line whose terms are adjacent.
+    /// Eight words of a line whose terms are adjacent: as [`Element::down`], where a word is one term.
     ///
     /// # Safety
     /// Its terms can be read; the CPU has AVX2.
     #[cfg(target_arch = "x86_64")]
-    unsafe fn across(at: *const Self) -> __m256;
+    #[inline(always)]
+    unsafe fn across(at: *const Self) -> __m256 {
+        // SAFETY: the caller's.
+        unsafe { Self::down(at, 1) }
+    }
 }
 
 impl Element for f32 {
@@ -75,13 +79,6 @@ impl Element for f32 {
         // SAFETY: the caller's; the mask keeps the load inside the lines.
         unsafe { _mm256_maskload_ps(at, x86::first(count)) }
     }
-
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    unsafe fn across(at: *const Self) -> __m256 {
-        // SAFETY: the caller's.
-        unsafe { _mm256_loadu_ps(at) }
-    }
 }
 
 /// A type that takes part with the value of its nearest bf16, as an f32.
@@ -101,13 +98,6 @@ impl<T: Input> Element for Rounded<T> {
     unsafe fn down(at: *const Self, _: usize) -> __m256 {
         // SAFETY: the caller's; `Rounded<T>` is a `T` in memory.
         unsafe { _mm256_castsi256_ps(_mm256_slli_epi32::<16>(T::eight(at.cast()))) }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    unsafe fn across(at: *const Self) -> __m256 {
-        // SAFETY: the caller's.
-        unsafe { Self::down(at, 1) }
     }
 }
 
