@@ -132,7 +132,7 @@ fn of(key: Key, setting: &Setting, variant: Variant) -> Quantity {
 fn ending(records: &Records, setting: &Setting, variant: Variant) -> Result<String> {
     records.text(of(ABLATIONS, setting, variant)).or_else(|missing| {
         let failed = records.get(of(FAILED, setting, variant)).map_err(|_| missing)?;
-        let seeds = failed.samples.0.len();
+        let seeds = failed.count();
         Ok(format!("NaN in step {} ({seeds} of {ABLATION_SEEDS} seeds)", failed.text()))
     })
 }
