@@ -12,7 +12,7 @@ mod layout;
 mod scale;
 mod spots;
 
-pub use bars::{Bar, BarPlot};
+pub use bars::{Bar, BarPlot, bar};
 pub(crate) use canvas::broken;
 pub use canvas::{Sheet, escaped, text_width};
 pub use heat::{Cell, HeatMap};
@@ -70,6 +70,11 @@ impl Series {
     }
 }
 
+/// A line through points, without a band.
+pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
+    Series { joined: true, ..Series::dots(name, points) }
+}
+
 fn at_in_words((x, y): (f64, f64)) -> String {
     format!("{} at {}", Unit::Number.format(y), plain(x))
 }
@@ -86,13 +91,8 @@ pub struct LimitLine {
 /// Lines over two axes.
 ///
 /// ```
-/// use lab::plot::{Axis, LinePlot, Scale, Series, Sheet};
-/// let loss = Series {
-///     name: "training".to_owned(),
-///     points: vec![(1.0, 0.41), (2.0, 0.19), (3.0, 0.12)],
-///     band: vec![],
-///     joined: true,
-/// };
+/// use lab::plot::{Axis, LinePlot, Scale, Sheet, line};
+/// let loss = line("training", vec![(1.0, 0.41), (2.0, 0.19), (3.0, 0.12)]);
 /// let plot = LinePlot {
 ///     x: Axis::new("epoch", Scale::Linear).ticks([1.0, 2.0, 3.0]),
 ///     y: Axis::new("loss", Scale::Linear),

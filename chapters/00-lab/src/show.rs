@@ -4,7 +4,12 @@
 //! its type (evcxr's documentation, "Integration with Jupyter"). Elsewhere the same calls print plain text.
 //! Of several outputs of one type in a cell the kernel keeps the last: show one thing in a cell.
 
-use crate::{Drawing, TableData, out::harmless, plot::escaped, probe::in_notebook};
+use crate::{
+    Drawing, TableData,
+    out::harmless,
+    plot::{Axis, Bar, BarPlot, LinePlot, Series, escaped},
+    probe::in_notebook,
+};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use std::{
     fmt::{Display, Write as _},
@@ -14,6 +19,16 @@ use std::{
 /// Shows a figure with its caption.
 pub fn drawing(drawing: &Drawing) {
     print(in_notebook(), &captioned(drawing), &format!("{}\n{}", drawing.caption, drawing.alt));
+}
+
+/// Shows lines over two axes.
+pub fn lines((x, y): (Axis, Axis), series: Vec<Series>, caption: impl Into<String>) {
+    drawing(&LinePlot { x, y, series, limits: vec![] }.drawing(caption));
+}
+
+/// Shows bars over an axis.
+pub fn bars(axis: Axis, bars: Vec<Bar>, caption: impl Into<String>) {
+    drawing(&BarPlot { axis, bars, limits: vec![] }.drawing(caption));
 }
 
 /// Shows a table.

@@ -39,6 +39,11 @@ impl Bar {
     }
 }
 
+/// A bar without a spread.
+pub fn bar(name: impl Into<String>, value: f64, text: impl Into<String>) -> Bar {
+    Bar { name: name.into(), value: Some((value, value, value)), text: text.into() }
+}
+
 /// Horizontal bars, for a ladder of versions.
 #[derive(Clone, Debug)]
 pub struct BarPlot {
