@@ -6,9 +6,9 @@ use crate::{
     Shape,
     pairs::{Pairs, model::Model, word},
     parallel::each_part,
-    part::Part,
+    part::{Part, add_edge},
     registers::Vector,
-    simd::{self, Pack},
+    simd::kernel,
 };
 
 /// Rows and columns of a tile of C: those of AVX-512, whose registers these are.
@@ -49,14 +49,47 @@ unsafe fn hardware(part: &Part) {
     unsafe { loops::<crate::pairs::hardware::Hardware>(part) }
 }
 
-/// Rung 5's loops, whose words are pairs of terms.
+/// Blocks of B, blocks of A, and tiles of C, as in rung 5.
 #[inline(always)]
 unsafe fn loops<V: Vector>(part: &Part) {
-    // SAFETY: the caller's.
-    unsafe { simd::loops::<V, ROWS>(part, [KC, MC, NC], PACK, 2) }
+    let Part { c, a, b, shape: Shape { k, n, .. }, rows, cols } = part.clone();
+    let ([pack_a, pack_b], mut block_a, mut block_b) = (PACK, Vec::new(), Vec::new());
+    // SAFETY: the caller vouches for C.
+    unsafe { part.clear() };
+    for left in cols.clone().step_by(NC) {
+        let right = cols.end.min(left + NC);
+        for start in (0..k).step_by(KC) {
+            let terms = KC.min(k - start);
+            let words = terms.div_ceil(2);
+            pack_b(&mut block_b, &b[start * n + left..], n, terms, right - left);
+            for top in rows.clone().step_by(MC) {
+                let bottom = rows.end.min(top + MC);
+                pack_a(&mut block_a, &a[top * k + start..], k, bottom - top, terms);
+                for (j, b) in (left..right).step_by(COLS).zip(block_b.chunks(COLS * words)) {
+                    for (i, a) in (top..bottom).step_by(ROWS).zip(block_a.chunks(ROWS * words)) {
+                        let (height, width) = (ROWS.min(bottom - i), COLS.min(right - j));
+                        // SAFETY: the caller vouches for the CPU and for C. What lies at the edge is computed in
+                        // memory of its own.
+                        unsafe {
+                            let c = c.add(i * n + j);
+                            if (height, width) == (ROWS, COLS) {
+                                kernel::<V, ROWS>(c, n, a, b);
+                                continue;
+                            }
+                            let mut edge = [[0.0; COLS]; ROWS];
+                            kernel::<V, ROWS>(edge.as_mut_ptr().cast(), COLS, a, b);
+                            add_edge(c, n, &edge[..height], width);
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
-/// How A and B are packed.
+type Pack = fn(&mut Vec<f32>, &[f32], usize, usize, usize);
+
+/// How A and B are packed: where to, the values, how far their rows lie apart, and how many rows and columns there are.
 pub const PACK: [Pack; 2] = [pack_a, pack_b];
 
 /// Packs panels of [`ROWS`] rows of A: for each pair of terms, the pairs of a column lie side by side. A term without a

@@ -38,7 +38,7 @@ pub(crate) unsafe fn compute(level: Level, part: &Part) {
             Level::Avx512 => avx512(part),
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => avx2(part),
-            _ => floats::<[f32; 4], 4>(part),
+            _ => loops::<[f32; 4], 4>(part),
         }
     }
 }
@@ -47,53 +47,34 @@ pub(crate) unsafe fn compute(level: Level, part: &Part) {
 #[target_feature(enable = "avx512f,avx2,fma")]
 unsafe fn avx512(part: &Part) {
     // SAFETY: the caller's.
-    unsafe { floats::<std::arch::x86_64::__m512, 14>(part) }
+    unsafe { loops::<std::arch::x86_64::__m512, 14>(part) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2(part: &Part) {
     // SAFETY: the caller's.
-    unsafe { floats::<std::arch::x86_64::__m256, 6>(part) }
+    unsafe { loops::<std::arch::x86_64::__m256, 6>(part) }
 }
 
-/// [`loops`], where a word is a number.
+/// Blocks of B, blocks of A, and tiles of C of `MR` rows and two vectors.
 #[inline(always)]
-unsafe fn floats<V: Vector, const MR: usize>(part: &Part) {
-    // SAFETY: the caller's.
-    unsafe { loops::<V, MR>(part, [KC, MC, NC], [pack_a::<MR>, pack_b::<V>], 1) }
-}
-
-/// How A and B are packed: where to, the values, how far their rows lie apart, and how many rows and columns there are.
-pub type Pack = fn(&mut Vec<f32>, &[f32], usize, usize, usize);
-
-/// Blocks of B, blocks of A, and tiles of C of `MR` rows and two vectors. A packed word has so many `terms_each`.
-///
-/// # Safety
-/// The CPU has the vectors, and no one else reads or writes the rectangle.
-#[inline(always)]
-pub(crate) unsafe fn loops<V: Vector, const MR: usize>(
-    part: &Part,
-    [kc, mc, nc]: [usize; 3],
-    [pack_a, pack_b]: [Pack; 2],
-    terms_each: usize,
-) {
+unsafe fn loops<V: Vector, const MR: usize>(part: &Part) {
     let Part { c, a, b, shape: Shape { k, n, .. }, rows, cols } = part.clone();
-    let (nr, mc) = (2 * V::LANES, mc.next_multiple_of(MR));
+    let (nr, mc) = (2 * V::LANES, MC.next_multiple_of(MR));
     let (mut block_a, mut block_b) = (Vec::new(), Vec::new());
     // SAFETY: the caller vouches for C.
     unsafe { part.clear() };
-    for left in cols.clone().step_by(nc) {
-        let right = cols.end.min(left + nc);
-        for start in (0..k).step_by(kc) {
-            let terms = kc.min(k - start);
-            let words = terms.div_ceil(terms_each);
-            pack_b(&mut block_b, &b[start * n + left..], n, terms, right - left);
+    for left in cols.clone().step_by(NC) {
+        let right = cols.end.min(left + NC);
+        for start in (0..k).step_by(KC) {
+            let terms = KC.min(k - start);
+            pack_b(&mut block_b, &b[start * n + left..], n, terms, right - left, nr);
             for top in rows.clone().step_by(mc) {
                 let bottom = rows.end.min(top + mc);
-                pack_a(&mut block_a, &a[top * k + start..], k, bottom - top, terms);
-                for (j, b) in (left..right).step_by(nr).zip(block_b.chunks(nr * words)) {
-                    for (i, a) in (top..bottom).step_by(MR).zip(block_a.chunks(MR * words)) {
+                pack_a::<MR>(&mut block_a, &a[top * k + start..], k, bottom - top, terms);
+                for (j, b) in (left..right).step_by(nr).zip(block_b.chunks(nr * terms)) {
+                    for (i, a) in (top..bottom).step_by(MR).zip(block_a.chunks(MR * terms)) {
                         let (height, width) = (MR.min(bottom - i), nr.min(right - j));
                         // SAFETY: the caller vouches for the CPU and for C. What lies at the edge is computed in
                         // memory of its own.
@@ -125,9 +106,8 @@ fn pack_a<const MR: usize>(to: &mut Vec<f32>, a: &[f32], k: usize, rows: usize, 
     }
 }
 
-/// Copies a block of B, row after row, into panels of two vectors: the values of a row lie side by side.
-fn pack_b<V: Vector>(to: &mut Vec<f32>, b: &[f32], n: usize, terms: usize, cols: usize) {
-    let nr = 2 * V::LANES;
+/// Copies a block of B, row after row, into panels of `nr` columns: the values of a row lie side by side.
+fn pack_b(to: &mut Vec<f32>, b: &[f32], n: usize, terms: usize, cols: usize, nr: usize) {
     to.resize(cols.next_multiple_of(nr) * terms, 0.0);
     for (p, row) in b.chunks(n).take(terms).enumerate() {
         for (panel, values) in to.chunks_mut(nr * terms).zip(row[..cols].chunks(nr)) {
@@ -139,7 +119,12 @@ fn pack_b<V: Vector>(to: &mut Vec<f32>, b: &[f32], n: usize, terms: usize, cols:
 /// Adds the product of a panel of A and a panel of B to C; the sums stay in registers.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "rows and vectors are counted, as in the formula")]
-unsafe fn kernel<V: Vector, const MR: usize>(c: *mut f32, n: usize, a: &[f32], b: &[f32]) {
+pub(crate) unsafe fn kernel<V: Vector, const MR: usize>(
+    c: *mut f32,
+    n: usize,
+    a: &[f32],
+    b: &[f32],
+) {
     // SAFETY: the caller vouches for the CPU and for the tile of C.
     unsafe {
         let mut sums = [[V::splat(0.0); 2]; MR];
