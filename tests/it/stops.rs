@@ -195,7 +195,9 @@ fn a_signal_ends_every_command_and_what_it_has_started() {
             let words = words.replace("RUN", &run).replace("GPT", small);
             (signal, Running::start(&words, folder.path(), libc::SIG_DFL))
         });
-        runs.iter_mut().for_each(|(_, run)| run.hear(mark));
+        for (_, run) in &mut runs {
+            run.hear(mark);
+        }
         thread::sleep(Duration::from_millis(300));
         for (signal, mut run) in runs {
             let over = run.child.try_wait().unwrap().is_some();

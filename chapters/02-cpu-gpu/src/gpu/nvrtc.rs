@@ -174,15 +174,14 @@ impl Nvrtc {
             PathBuf::from(folder).join(format!("{entry}-{target}-{:016x}.cubin", hash.finish()))
         });
         let at_hand = file.as_deref().filter(|_| !FRESH.load(Ordering::Relaxed)).and_then(kept);
-        let image: Arc<[u8]> = match at_hand {
-            Some(image) => image.into(),
-            None => {
-                let image = self.compile(source, options, entry, target)?.0;
-                if let Some(file) = &file {
-                    keep(file, &image);
-                }
-                image.into()
+        let image: Arc<[u8]> = if let Some(image) = at_hand {
+            image.into()
+        } else {
+            let image = self.compile(source, options, entry, target)?.0;
+            if let Some(file) = &file {
+                keep(file, &image);
             }
+            image.into()
         };
         images().get_or_insert_default().insert(key, Arc::clone(&image));
         Ok(image)

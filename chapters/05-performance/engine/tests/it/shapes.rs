@@ -83,7 +83,7 @@ fn said(ops: Maker) -> String {
 #[test]
 fn a_batch_beyond_the_order_is_refused() {
     let mut step = step_of(model::linear(1), 1);
-    step.keep(&[0.5; 10 * 784], &[0; 10]);
+    step.keep(&vec![0.5; 10 * 784], &[0; 10]);
     step.arrange(&[9; 10]);
     step.choose(5, 5);
     let beyond = "a batch ends at 15 of an order of 10";
