@@ -114,6 +114,7 @@ pub struct Outcome {
     /// What was measured on the way, the earlier parts of the run included.
     pub points: Vec<Point>,
 }
+
 /// Steps that are timed at least, to find how many fit into minutes.
 const TIMED: u64 = 4;
 /// The part of the minutes in which steps are timed, and the most seconds. A machine that slows down later still trains for

@@ -128,15 +128,20 @@ fn quality(rec: &mut Recorder) -> Result<()> {
         ("uniform", evaluate::random(&tokenizer, b"", SAMPLES, 1)),
     ];
     for (who, texts) in &samples {
+        let all = verdicts(texts.iter().map(String::as_str));
         for (how, parses) in [
             ("whole", (|verdict| verdict.whole) as fn(&Verdict) -> bool),
             ("closed", |verdict| verdict.closed),
         ] {
-            let share = verdicts(texts.iter().map(String::as_str)).map(|all| {
-                let count = all.iter().filter(|verdict| parses(verdict)).count() as f64;
-                Samples::one(count / all.len().max(1) as f64)
-            });
-            rec.record_or_skip(PARSES.at(&[("who", who), ("how", &how)]), share)?;
+            let at = PARSES.at(&[("who", who), ("how", &how)]);
+            match &all {
+                Ok(all) => {
+                    let count = all.iter().filter(|verdict| parses(verdict)).count() as f64;
+                    rec.one(at, count / all.len().max(1) as f64);
+                }
+                Err(lab::Error::Skipped { why, .. }) => rec.skip_at(at, why.clone()),
+                Err(other) => return Err(lab::Error::message(other.to_string()).into()),
+            }
         }
     }
     for (who, texts) in samples.iter().take(3) {
