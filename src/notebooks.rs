@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// The subcommands of `notebooks`.
 #[derive(Subcommand)]
 pub enum Notebooks {
-    /// Install Jupyter and the Rust kernel into notebooks/.jupyter (once; takes several minutes)
+    /// Install Jupyter and the Rust kernel into notebooks/.jupyter (once; takes some ten minutes on two cores)
     ///
     /// Everything goes into one folder, which can be deleted: a Python environment, the kernel
     /// `evcxr_jupyter` (unless cargo has installed it before) and the settings of both. What is there is
@@ -81,6 +81,9 @@ pub struct Execute {
     /// Keep the outputs in notebooks/, where the book quotes them; otherwise they go to target/notebooks
     #[arg(long)]
     in_place: bool,
+    /// With --in-place, keep what cells have printed before, and add what those print that have no output
+    #[arg(long, requires = "in_place")]
+    missing: bool,
 }
 
 /// How to bring the notebooks up to the pages.
@@ -208,14 +211,19 @@ impl Execute {
             bail!("{name} is yours: --in-place writes only what the pages made; leave it out");
         }
         for (name, file) in found {
-            let notebook = Notebook::read(&file)?;
+            let mut notebook = Notebook::read(&file)?;
             let run = execute(&jupyter, &name, &notebook)?;
             let out = if self.in_place {
                 file
             } else {
                 root.join("target/notebooks").join(format!("{name}.ipynb"))
             };
-            notebook::write(&out, &run.notebook)?;
+            if self.missing {
+                notebook.take_missing_of(&run.notebook);
+            } else {
+                notebook.clone_from(&run.notebook);
+            }
+            notebook::write(&out, &notebook)?;
             let cells: f64 = run.cells.iter().map(|(_, seconds)| seconds).sum();
             let slowest = run.cells.iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
             let slowest = slowest.map_or_else(String::new, |(index, seconds)| {

@@ -9,11 +9,10 @@ use console::strip_ansi_codes;
 use serde_json::Value;
 use std::{collections::HashMap, fmt::Write as _, path::Path};
 
-/// The outputs of a notebook's cells, by the cell's source, and the machine that they come from.
+/// The outputs of a notebook's cells, by the cell's source, each with the machine that it comes from.
 #[derive(Debug, Default)]
 pub struct Recorded {
-    outputs: HashMap<String, Vec<Value>>,
-    ran: Option<Ran>,
+    outputs: HashMap<String, (Vec<Value>, Option<Ran>)>,
 }
 
 /// Reads the outputs of the notebook in `file`.
@@ -23,16 +22,19 @@ pub struct Recorded {
 pub fn read(file: &Path) -> Result<Recorded> {
     let notebook = Notebook::read(file)?;
     let outputs = notebook.cells.into_iter().filter_map(|cell| match cell.kind {
-        Kind::Code { outputs, .. } => Some((cell.source.trim().to_owned(), outputs)),
+        Kind::Code { outputs, ran, .. } => {
+            let ran = ran.or_else(|| notebook.ran.clone());
+            Some((cell.source.trim().to_owned(), (outputs, ran)))
+        }
         Kind::Markdown => None,
     });
-    Ok(Recorded { outputs: outputs.collect(), ran: notebook.ran })
+    Ok(Recorded { outputs: outputs.collect() })
 }
 
 impl Recorded {
     /// What the cell with this source printed; `None` if it did not run.
     pub fn text(&self, source: &str) -> Option<String> {
-        let outputs = self.outputs.get(source.trim()).filter(|outputs| !outputs.is_empty())?;
+        let (outputs, _) = self.outputs.get(source.trim()).filter(|(all, _)| !all.is_empty())?;
         let parts = outputs.iter().flat_map(|one| [&one["text"], &one["data"]["text/plain"]]);
         Some(parts.map(|part| strip_ansi_codes(&joined(part)).into_owned() + "\n").collect())
     }
@@ -41,7 +43,8 @@ impl Recorded {
     /// such cell or it printed nothing.
     pub fn html(&self, source: &str) -> Option<String> {
         let mut out = String::new();
-        for output in self.outputs.get(source.trim())? {
+        let (outputs, ran) = self.outputs.get(source.trim())?;
+        for output in outputs {
             match output["output_type"].as_str() {
                 Some("stream") => push_text(&mut out, &joined(&output["text"])),
                 Some("error") => push_text(
@@ -64,7 +67,7 @@ impl Recorded {
         if out.is_empty() {
             return None;
         }
-        if let Some(Ran { machine, commit, date, .. }) = &self.ran {
+        if let Some(Ran { machine, commit, date, .. }) = ran {
             let (machine, date) = (html::text(machine), html::text(date));
             let commit = html::attribute(commit);
             let _ = write!(

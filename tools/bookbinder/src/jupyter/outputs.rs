@@ -84,10 +84,14 @@ fn result(data: &Value, places: &Places) -> Option<Value> {
     (!nothing).then_some(output)
 }
 
-/// The caption of a drawing, and the text for who does not see it.
+/// The captions of drawings and images, and the text for who does not see them.
 fn in_words(html: &str) -> Option<String> {
-    let between = |start, end| Some(unescaped(html.split_once(start)?.1.split_once(end)?.0));
-    Some(between("<figcaption>", "</figcaption>")? + "\n" + &between("aria-label=\"", "\"")?)
+    let between =
+        |html: &str, start, end| Some(unescaped(html.split_once(start)?.1.split_once(end)?.0));
+    let captions =
+        html.split("<figure").filter_map(|one| between(one, "<figcaption>", "</figcaption>"));
+    let words: Vec<String> = captions.chain(between(html, "aria-label=\"", "\"")).collect();
+    (!words.is_empty()).then(|| words.join("\n"))
 }
 
 /// The folders of this machine that a notebook must not name, each with what stands for it.
@@ -129,6 +133,9 @@ mod tests {
         let data = json!({"text/html": html, "text/plain": "()"});
         let words = &result(&data, &places).unwrap()["data"]["text/plain"];
         assert_eq!(*words, json!(["Two & one.\n", "Bars. 1 < 2."]));
+        let html = "<figure><figcaption>7</figcaption></figure><figure><figcaption>1</figcaption></figure>";
+        let data = json!({"text/html": html, "text/plain": "()"});
+        assert_eq!(result(&data, &places).unwrap()["data"]["text/plain"], json!(["7\n", "1"]));
         assert_eq!(result(&json!({"text/plain": "()"}), &places), None);
     }
 

@@ -1,5 +1,6 @@
 //! One cell of a notebook.
 
+use super::{made::KEY, ran::Ran};
 use serde_json::{Value, json};
 
 /// When a code cell runs, and what is to come of it.
@@ -31,14 +32,18 @@ impl Runs {
     }
 
     /// A cell's metadata.
-    pub(super) fn metadata(self) -> Value {
-        match Self::MARKS.iter().find(|(runs, _, _)| *runs == self) {
+    pub(super) fn metadata(self, ran: Option<&Ran>) -> Value {
+        let mut metadata = match Self::MARKS.iter().find(|(runs, _, _)| *runs == self) {
             Some((Self::Draws, _, tag)) => {
                 json!({ "jupyter": { "source_hidden": true }, "tags": [tag] })
             }
             Some((_, _, tag)) => json!({ "tags": [tag] }),
             None => json!({}),
+        };
+        if let Some(ran) = ran {
+            metadata[KEY] = json!(ran);
         }
+        metadata
     }
 }
 
@@ -55,6 +60,8 @@ pub enum Kind {
         outputs: Vec<Value>,
         /// Which cell of the run it was, from 1; `None` if it did not run. One that ran may have printed nothing.
         count: Option<u64>,
+        /// Where its outputs come from, if not from the notebook's own run.
+        ran: Option<Ran>,
     },
 }
 
@@ -75,7 +82,7 @@ impl Cell {
     }
 
     pub(super) fn code(source: &str, runs: Runs) -> Self {
-        let kind = Kind::Code { runs, outputs: Vec::new(), count: None };
+        let kind = Kind::Code { runs, outputs: Vec::new(), count: None, ran: None };
         Self { id: String::new(), source: source.trim_matches('\n').to_owned(), kind }
     }
 

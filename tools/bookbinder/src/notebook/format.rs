@@ -50,6 +50,7 @@ impl Notebook {
                         runs: Runs::tagged(&cell["metadata"]["tags"]),
                         outputs: cell["outputs"].as_array().cloned().unwrap_or_default(),
                         count: cell["execution_count"].as_u64(),
+                        ran: Ran::of(cell),
                     },
                     Some("markdown") => Kind::Markdown,
                     other => bail!("it has a cell of the kind {other:?}"),
@@ -83,11 +84,11 @@ impl Notebook {
                 Kind::Markdown => json!({
                     "cell_type": "markdown", "id": cell.id, "metadata": {}, "source": lines(&cell.source),
                 }),
-                Kind::Code { runs, outputs, count } => json!({
+                Kind::Code { runs, outputs, count, ran } => json!({
                     "cell_type": "code",
                     "execution_count": count,
                     "id": cell.id,
-                    "metadata": runs.metadata(),
+                    "metadata": runs.metadata(ran.as_ref()),
                     "outputs": outputs,
                     "source": lines(&cell.source),
                 }),
@@ -119,20 +120,35 @@ impl Notebook {
     pub fn keep_outputs_of(&mut self, old: &Self) {
         let mut printed: HashMap<&str, Vec<_>> = HashMap::new();
         for cell in old.cells.iter().rev() {
-            if let Kind::Code { outputs, count, .. } = &cell.kind {
-                printed.entry(&cell.source).or_default().push((outputs, *count));
+            if let Kind::Code { outputs, count, ran, .. } = &cell.kind {
+                printed.entry(&cell.source).or_default().push((outputs, *count, ran));
             }
         }
         for cell in &mut self.cells {
-            if let Kind::Code { outputs, count, .. } = &mut cell.kind
-                && let Some((old, of_old)) =
+            if let Kind::Code { outputs, count, ran, .. } = &mut cell.kind
+                && let Some((old, of_old, by)) =
                     printed.get_mut(cell.source.as_str()).and_then(Vec::pop)
             {
                 outputs.clone_from(old);
                 *count = of_old;
+                ran.clone_from(by);
             }
         }
         self.ran.clone_from(&old.ran);
+    }
+
+    /// Takes over what `run` printed for the cells that have printed nothing here, each with that run's machine.
+    pub fn take_missing_of(&mut self, run: &Self) {
+        for (cell, new) in self.cells.iter_mut().zip(&run.cells) {
+            let printed =
+                |kind: &Kind| matches!(kind, Kind::Code { outputs, .. } if !outputs.is_empty());
+            if !printed(&cell.kind) && printed(&new.kind) {
+                cell.kind.clone_from(&new.kind);
+                if let Kind::Code { ran, .. } = &mut cell.kind {
+                    ran.clone_from(&run.ran);
+                }
+            }
+        }
     }
 
     /// The cell with this index has run and printed these outputs. Its count is its place among the cells that run with the
@@ -141,10 +157,11 @@ impl Notebook {
         let along =
             |cell: &&Cell| matches!(cell.kind, Kind::Code { runs, .. } if runs != Runs::Asked);
         let before = self.cells.iter().take(index).filter(along).count() as u64;
-        if let Some(Kind::Code { runs, outputs: kept, count }) =
+        if let Some(Kind::Code { runs, outputs: kept, count, ran }) =
             self.cells.get_mut(index).map(|cell| &mut cell.kind)
         {
             *kept = outputs;
+            *ran = None;
             if *runs != Runs::Asked {
                 *count = Some(before + 1);
             }

@@ -218,7 +218,7 @@ fn sync_writes_only_what_changed_and_keeps_outputs() {
     assert_eq!(fs::read(file(root)).unwrap(), before, "--check writes nothing");
 
     notebook::sync(root, &pages, false).unwrap();
-    let kept = Notebook::read(&file(root)).unwrap();
+    let mut kept = Notebook::read(&file(root)).unwrap();
     for (source, outputs) in printed(&kept) {
         let kept = vec![json!({"output_type": "stream", "name": "stdout", "text": [source]})];
         let expected = if source.contains("let n = 3;") { Vec::new() } else { kept };
@@ -226,6 +226,20 @@ fn sync_writes_only_what_changed_and_keeps_outputs() {
     }
     assert_eq!(counts(&kept), [Some(1), None, Some(3), Some(4)], "the changed one has not run");
     assert_eq!(kept.ran, notebook.ran, "the outputs are still that machine's");
+
+    let mut later = kept.clone();
+    for index in 0..later.cells.len() {
+        later.has_run(index, vec![json!({"output_type": "stream", "text": ["later"]})]);
+    }
+    "Another CPU".clone_into(&mut later.ran.as_mut().unwrap().machine);
+    kept.take_missing_of(&later);
+    notebook::write(&file(root), &kept).unwrap();
+    let recorded = bookbinder::recorded::read(&file(root)).unwrap();
+    for (source, _) in printed(&kept) {
+        let html = recorded.html(source).unwrap();
+        let new = source.contains("let n = 3;");
+        assert_eq!((html.contains("later"), html.contains("Another CPU")), (new, new), "{html}");
+    }
 }
 
 #[test]
