@@ -170,10 +170,8 @@ impl Trace {
                 let mut step =
                     language_model::gpu::trainer(&traced, &case.trainer()?, &case.stream)?;
                 step.transformer.step.device.graphs = false;
-                let line = Timeline::of(&traced, steps, &mut || {
-                    let done = step.step(&case.stream);
-                    done.map(drop).map_err(|e| cpu_gpu::Error::message(e.to_string()))
-                })?;
+                let line =
+                    Timeline::of(&traced, steps, &mut || Ok(step.step(&case.stream).map(drop)?))?;
                 (line, what)
             }
         };

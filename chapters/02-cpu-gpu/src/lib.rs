@@ -12,11 +12,9 @@
 //! - [`tensor_cores`]: the rungs that CUDA alone has.
 //! - [`in_rust`]: kernels written in Rust, in two crates of their own.
 //! - [`lu`]: LU decomposition, which is mostly a matrix product, on the CPU and on a device.
-//! - [`error`]: what can go wrong, each as one message that says what to do.
 //! - [`measured`]: records, and the figures and tables made from them.
 
 pub mod devices;
-pub mod error;
 pub mod gpu;
 pub mod in_rust;
 pub mod ladder;
@@ -28,5 +26,6 @@ pub mod truck;
 pub mod verify;
 pub mod wrong;
 
-pub use error::{Error, Result};
+/// What can go wrong is told as the lab tells it: each a message that says what to do.
+pub use lab::{Error, Result};
 pub use measured::chapter;

@@ -98,7 +98,7 @@ impl Trains for Gpu<'_> {
     }
 
     fn sound(&mut self) -> Result<()> {
-        self.told().map_err(|why| match why.downcast::<cpu_gpu::Error>() {
+        self.told().map_err(|why| match why.downcast::<lab::Error>() {
             Ok(own) => Error::Device(own.to_string()),
             Err(others) => Error::Team(others),
         })

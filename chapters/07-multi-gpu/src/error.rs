@@ -17,9 +17,6 @@ pub enum Error {
     /// Chapter 4's own errors, of training.
     #[error(transparent)]
     Training(#[from] training::Error),
-    /// Chapter 2's own errors, of GPUs.
-    #[error(transparent)]
-    Gpu(#[from] cpu_gpu::Error),
     /// A choice that can't work, such as no rank at all.
     #[error("{0}")]
     Config(String),

@@ -23,9 +23,6 @@ pub enum Error {
     /// What chapter 8's tables do not have.
     #[error(transparent)]
     Hardware(#[from] hardware::Error),
-    /// A device that fails.
-    #[error(transparent)]
-    Device(#[from] cpu_gpu::Error),
     /// A choice that can't work, such as a width that the heads do not divide.
     #[error("{0}")]
     Config(String),

@@ -101,10 +101,10 @@ impl<B: Backend> Trainer<B> {
     /// What has failed on the device.
     ///
     /// # Errors
-    /// [`Error::Device`].
+    /// [`Error::Lab`].
     pub fn sound(&mut self) -> Result<()> {
         let told = self.transformer.step.device.told();
-        told.map_err(|why| cpu_gpu::Error::message(why.to_string()).into())
+        told.map_err(|why| lab::Error::message(why.to_string()).into())
     }
 
     /// Tokens of a step.

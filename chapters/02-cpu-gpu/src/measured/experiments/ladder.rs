@@ -81,7 +81,7 @@ fn sizes(kind: Kind, budget: Budget) -> &'static [usize] {
 ///
 /// # Errors
 /// If a device fails as a whole, or the record can't be written. A rung that fails is skipped.
-pub fn rungs(r: &mut Recorder, only: Option<&[usize]>) -> lab::Result<()> {
+pub fn rungs(r: &mut Recorder, only: Option<&[usize]>) -> Result<()> {
     let mut cpu_measured = Vec::new();
     for id in DEVICES {
         let gpu = match open(id) {
@@ -102,7 +102,7 @@ fn on_device(
     gpu: &dyn Gpu,
     sizes: &[usize],
     cpu_measured: &mut Vec<usize>,
-) -> lab::Result<()> {
+) -> Result<()> {
     let id = gpu.about().id.clone();
     match bandwidth(r, gpu) {
         Ok(bandwidth) => {
@@ -172,12 +172,7 @@ impl Size<'_> {
     }
 
     /// Every rung that compiles and is right takes its turn, with the libraries.
-    fn measure(
-        &self,
-        r: &mut Recorder,
-        cublas: Option<&Cublas>,
-        with_cpu: bool,
-    ) -> lab::Result<()> {
+    fn measure(&self, r: &mut Recorder, cublas: Option<&Cublas>, with_cpu: bool) -> Result<()> {
         let (gpu, shape, n) = (self.gpu, self.shape, self.n);
         let problem = Problem::random(shape, 1);
         let operands = Operands::new(gpu, &problem.a, &problem.b, shape)?;
@@ -348,7 +343,7 @@ impl Size<'_> {
     }
 
     /// Rates, and ratios from the rounds in which all took their turn.
-    fn record(&self, r: &mut Recorder, results: &Results) -> lab::Result<()> {
+    fn record(&self, r: &mut Recorder, results: &Results) -> Result<()> {
         let ran: Vec<&str> = results.ran().collect();
         for (rung, why) in results.skipped() {
             r.skip_at(self.of(RATE, rung), why);
@@ -403,14 +398,14 @@ const LONG: f64 = 0.004;
 pub fn repeated(
     enough: f64,
     mut seconds: impl FnMut(usize) -> Result<f64>,
-) -> impl FnMut(usize) -> lab::Result<f64> {
+) -> impl FnMut(usize) -> Result<f64> {
     let mut times = 1;
     move |turn| {
         if turn == 0 {
             seconds(1)?; // warms up
             times = (enough / seconds(1)?).ceil().clamp(1.0, 10_000.0) as usize;
         }
-        Ok(seconds(times)?)
+        seconds(times)
     }
 }
 

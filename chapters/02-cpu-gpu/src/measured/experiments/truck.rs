@@ -44,7 +44,7 @@ pub fn all() -> Vec<Experiment> {
     lab::experiments! {
         quick "cpu_gpu.truck" =>
             &[LATENCY, MAP, PRODUCT, CROSSOVER, PREDICTED, THREADS, SPEEDUP],
-            |r| Ok(run(r, &JobSizes::of(r.budget))?),
+            |r| run(r, &JobSizes::of(r.budget)),
             "one small job and ever larger ones: above which size the CPU's threads and each device win";
     }
 }
@@ -169,8 +169,7 @@ pub fn samples(plan: Plan, work: &mut dyn FnMut() -> Result<()>) -> Result<Sampl
     });
     let mut race = Race::new();
     race.turn("job", turn);
-    let samples = race.run(plan).and_then(|results| results.samples("job"));
-    samples.map_err(|error| Error::message(error.to_string()))
+    race.run(plan)?.samples("job")
 }
 
 /// Measures a job at rising sizes until one would take too long.

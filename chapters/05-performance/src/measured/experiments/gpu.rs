@@ -77,7 +77,7 @@ pub(super) fn timed(
     r: &Recorder,
     gpu: &dyn Gpu,
     times: usize,
-    mut work: impl FnMut() -> cpu_gpu::Result<()>,
+    mut work: impl FnMut() -> Result<()>,
 ) -> Result<Samples> {
     let mut race = Race::new();
     race.turn("alone", |_| {
