@@ -7,8 +7,8 @@
 //           Why a thread has so many sums: a scheduler issues one instruction in a cycle, for 32 lanes, and each that
 //           is no FMA is 32 FMAs lost. For a step along k a thread reads TM + TN numbers from shared memory, four
 //           with an instruction, for TM·TN FMAs. More sums, fewer loads, until the registers run out (255 for a
-//           thread). Loads are not all: on an H100 8×8 sums with 12 warps were faster than 8×16 with 8, whose waits
-//           fewer others hide. `tests/it/machine_code.rs` counts both in the compiled kernel; `tests/it/host_model.rs` runs it
+//           thread). Loads are not all: on an H100 8×8 sums with 12 warps were faster than 8×16 with 8.
+//           `tests/it/machine_code.rs` counts both in the compiled kernel; `tests/it/host_model.rs` runs it
 //           on the CPU and counts the bank conflicts of its loads.
 // Launch    THREADS threads in a row, one block for each BM×BN tile of C, in one dimension; SHARED_BYTES of dynamic
 //           shared memory. VECTOR is 1 where n and k are multiples of 4.

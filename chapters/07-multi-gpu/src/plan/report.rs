@@ -73,7 +73,7 @@ pub fn text(question: &Question, plan: &Plan) -> String {
     let _ = write!(text, "\n{}", runner_up(plan));
     let _ = write!(
         text,
-        "\n{} splits looked at, {} fit. Rates: {:.0}% of the card's peak.",
+        "\n{} splits looked at, {} fit. Rates: {:.0}% of the card's peak, and links at their data sheets', an upper bound.",
         Unit::Count.format(plan.tried as f64),
         Unit::Count.format(plan.fitting as f64),
         100.0 * card.attained

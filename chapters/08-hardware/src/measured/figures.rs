@@ -145,10 +145,10 @@ fn draw_money(_: &Records) -> Result<Drawing> {
     let dearest = rented.last();
     let caption = match cheapest.zip(dearest) {
         Some(((hour, best), (most, last))) => format!(
-            "The same training costs {:.1} times as much on a rented {} as on the cheapest card, {}. VGG16 trained as published, \
+            "What one card costs varies more than most cards differ: by its middle a rented {} costs {:.1} times {}, the cheapest. VGG16 trained as published, \
              in US dollars, at {} and {} an hour. The ranges are those of the efficiency and of the offers.",
-            rent(last).middle() / rent(best).middle(),
             short(&last.name),
+            rent(last).middle() / rent(best).middle(),
             short(&best.name),
             usd(*most),
             usd(*hour),
