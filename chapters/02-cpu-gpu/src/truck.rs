@@ -95,11 +95,10 @@ pub fn map_chunks<const N: usize>(x: &[f32], y: &mut [f32], steps: u32, step: im
 /// # Errors
 /// If a slice is not n×n.
 pub fn product_on_cpu(a: &[f32], b: &[f32], c: &mut [f32], n: usize, all: bool) -> Result<()> {
-    let failed = |e: matmul::Error| Error::message(e.to_string());
-    let (a, b) = (MatRef::new(a, n, n).map_err(failed)?, MatRef::new(b, n, n).map_err(failed)?);
-    let c = MatMut::new(c, n, n).map_err(failed)?;
+    let (a, b) = (MatRef::new(a, n, n)?, MatRef::new(b, n, n)?);
+    let c = MatMut::new(c, n, n)?;
     let threads = if all { Threads::All } else { Threads::One };
-    sgemm(c, a, b, Options { threads, ..Options::default() }).map_err(failed)
+    Ok(sgemm(c, a, b, Options { threads, ..Options::default() })?)
 }
 
 /// A job that waits on a device: memory for the largest size, and a compiled kernel.

@@ -1,7 +1,5 @@
 //! What can go wrong in this chapter, each as one message that says what to do.
 
-use std::path::PathBuf;
-
 /// A `Result` whose error is [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -71,14 +69,6 @@ pub enum Error {
         /// What it is.
         kind: &'static str,
         /// What is wrong.
-        why: String,
-    },
-    /// A file that is not what it should be.
-    #[error("{}: {why}", .path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it and what to do.
         why: String,
     },
 }

@@ -95,13 +95,10 @@ impl Shares {
     /// more than the card's best product.
     ///
     /// # Errors
-    /// [`Error::Config`] if the table has no measurement at all.
+    /// [`Error::Message`] if the table has no measurement at all.
     pub fn of(market: &Market, card: &Card) -> Result<Self> {
-        let none = || {
-            Error::Config(
-                "the table has no measurements to calculate with; take it back".to_owned(),
-            )
-        };
+        let none =
+            || Error::message("the table has no measurements to calculate with; take it back");
         let here = |what| measured(market, what, Some(card));
         let best = |what| here(what).or_else(|| measured(market, what, None)).ok_or_else(none);
         let training = best(What::Training)?;
@@ -265,16 +262,16 @@ impl Report {
 /// Which card for this job, at what price.
 ///
 /// # Errors
-/// [`Error::Config`] for an unknown card, no card at all, or an invalid price of electricity.
+/// [`Error::Message`] for an unknown card, no card at all, or an invalid price of electricity.
 pub fn buy(market: &Market, options: &Options) -> Result<Report> {
     let fine = |n: f64| n.is_finite() && n > 0.0;
     if options.cards == 0 || !(options.electricity.is_finite() && options.electricity >= 0.0) {
-        return Err(Error::Config(
-            "a job needs at least one card, and electricity a price of 0 or more".to_owned(),
+        return Err(Error::message(
+            "a job needs at least one card, and electricity a price of 0 or more",
         ));
     }
     if ![options.budget, options.hours].into_iter().flatten().all(fine) {
-        return Err(Error::Config("a budget and a time must be above zero".to_owned()));
+        return Err(Error::message("a budget and a time must be above zero"));
     }
     for id in &options.only {
         market.card(id)?;

@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 lab::named! {
     /// How far a source can be trusted.
@@ -264,11 +264,15 @@ pub struct Market {
 const CARDS: &str = "accelerators.json";
 const CLOUD: &str = "cloud.json";
 
+fn damaged(file: &str, why: String) -> Error {
+    Error::damaged(Path::new(file), why + "; correct the file, or take it back from the repository")
+}
+
 impl Market {
     /// The tables that come with the course.
     ///
     /// # Errors
-    /// [`Error::Data`] if one of them is not what it should be.
+    /// [`Error::Damaged`] if one of them is not what it should be.
     pub fn load() -> Result<Self> {
         let (cards, cloud) =
             (include_str!("../data/accelerators.json"), include_str!("../data/cloud.json"));
@@ -278,7 +282,7 @@ impl Market {
     /// Tables from the texts of their files.
     ///
     /// # Errors
-    /// [`Error::Data`] for a text that is no table, a figure without a source, or a date that is none.
+    /// [`Error::Damaged`] for a text that is no table, a figure without a source, or a date that is none.
     pub fn from_json(cards: &str, cloud: &str) -> Result<Self> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -293,9 +297,9 @@ impl Market {
             sources: BTreeMap<String, Source>,
             offers: Vec<Offer>,
         }
-        let read = |file, e: serde_json::Error| Error::Data { file, why: e.to_string() };
-        let hardware: Hardware = serde_json::from_str(cards).map_err(|e| read(CARDS, e))?;
-        let cloud: Cloud = serde_json::from_str(cloud).map_err(|e| read(CLOUD, e))?;
+        let read = |file: &'static str| move |e: serde_json::Error| damaged(file, e.to_string());
+        let hardware: Hardware = serde_json::from_str(cards).map_err(read(CARDS))?;
+        let cloud: Cloud = serde_json::from_str(cloud).map_err(read(CLOUD))?;
         let sources = hardware.sources.into_iter().chain(cloud.sources).collect();
         let Hardware { cards, measured, .. } = hardware;
         let market = Self { sources, cards, measured, offers: cloud.offers };
@@ -304,7 +308,7 @@ impl Market {
     }
 
     fn check(&self) -> Result<()> {
-        let wrong = |file, why: String| Err(Error::Data { file, why });
+        let wrong = |file, why| Err(damaged(file, why));
         for (key, source) in &self.sources {
             for date in [Some(&source.dated), source.read.as_ref()].into_iter().flatten() {
                 if !is_date(date) {
@@ -341,11 +345,11 @@ impl Market {
     /// The card with this short name.
     ///
     /// # Errors
-    /// [`Error::Config`] that lists the cards there are.
+    /// [`Error::Message`] that lists the cards there are.
     pub fn card(&self, id: &str) -> Result<&Card> {
         self.cards.iter().find(|card| card.id == id).ok_or_else(|| {
             let ids: Vec<&str> = self.cards.iter().map(|card| card.id.as_str()).collect();
-            Error::Config(format!("there is no card `{id}`; there are {}", ids.join(", ")))
+            Error::message(format!("there is no card `{id}`; there are {}", ids.join(", ")))
         })
     }
 

@@ -39,7 +39,7 @@ impl Job {
     /// A run of a described model: `examples` images in steps of `batch`.
     ///
     /// # Errors
-    /// [`Error::Config`] without images, or if the model can't be.
+    /// [`Error::Message`] without images, or if the model can't be.
     pub fn of(model: &Model, batch: u64, examples: u64) -> Result<Self> {
         let counts = model.count()?;
         // Forward one kernel a layer, backward one, and a second one where there are weights, which move in one more.
@@ -62,7 +62,7 @@ impl Job {
     /// token (Kaplan and others 2020, section 2.1); activations are computed again in the backward pass, so few are kept.
     ///
     /// # Errors
-    /// [`Error::Config`] without parameters or tokens.
+    /// [`Error::Message`] without parameters or tokens.
     pub fn language(parameters: f64, layers: u64, batch: f64, tokens: f64) -> Result<Self> {
         // A block has 12 weights for each pair of its width: the width follows, and one number of it is kept a block.
         let width = (parameters / (12.0 * layers.max(1) as f64)).sqrt();
@@ -106,7 +106,7 @@ impl Job {
         if numbers.iter().all(|n| n.is_finite() && *n >= 1.0) {
             return Ok(self);
         }
-        Err(Error::Config(format!(
+        Err(Error::message(format!(
             "{} has no weights, no examples or empty steps; a job needs at least one of each",
             self.name
         )))

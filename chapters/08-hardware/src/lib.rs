@@ -14,7 +14,6 @@
 
 pub mod calculator;
 pub mod cards;
-pub mod error;
 pub mod job;
 pub mod measured;
 pub mod page;
@@ -23,7 +22,8 @@ pub mod readers;
 
 pub use calculator::{Options, Report, buy};
 pub use cards::Market;
-pub use error::{Error, Result};
 pub use job::Job;
+/// What can go wrong is told as the lab tells it: each a sentence with the way out.
+pub use lab::{Error, Result};
 pub use measured::chapter;
 pub use readers::Reader;

@@ -36,11 +36,16 @@ impl Counter {
     }
 }
 
+/// Energy can't be read on this machine.
+pub fn untold(why: impl Into<String>) -> Error {
+    Error::Skipped { what: "energy".to_owned(), why: why.into() }
+}
+
 /// A whole number from a file of the kernel.
 fn number(path: &Path) -> Result<u64> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|e| {
-        Error::Power(if e.kind() == std::io::ErrorKind::PermissionDenied {
+        untold(if e.kind() == std::io::ErrorKind::PermissionDenied {
             format!("{shown} is for root alone; `sudo chmod a+r {shown}` until the next start makes it readable")
         } else {
             format!("{shown} can't be read ({e}); the kernel module intel_rapl_common provides it")
@@ -48,7 +53,7 @@ fn number(path: &Path) -> Result<u64> {
     })?;
     text.trim()
         .parse()
-        .map_err(|_| Error::Power(format!("{shown} contains no number: `{}`", text.trim())))
+        .map_err(|_| untold(format!("{shown} contains no number: `{}`", text.trim())))
 }
 
 // ANCHOR: counted
@@ -73,7 +78,7 @@ impl Rapl {
     /// The counters of this machine.
     ///
     /// # Errors
-    /// [`Error::Power`], as [`Rapl::at`].
+    /// [`Error::Skipped`], as [`Rapl::at`].
     pub fn find() -> Result<Self> {
         Self::at(Path::new(POWERCAP))
     }
@@ -82,10 +87,10 @@ impl Rapl {
     /// `package-0`). Cores and graphics (`intel-rapl:0:0`) are parts of one, and a laptop's `psys` has all of them in it.
     ///
     /// # Errors
-    /// [`Error::Power`] with the way out, if there is no counter or it may not be read.
+    /// [`Error::Skipped`] with the way out, if there is no counter or it may not be read.
     pub fn at(root: &Path) -> Result<Self> {
         let none = || {
-            Error::Power(format!(
+            untold(format!(
                 "the kernel shows no energy counter in {}; a virtual machine has none, another one may need the module intel_rapl_msr (sudo modprobe intel_rapl_msr)",
                 root.display()
             ))
@@ -107,7 +112,7 @@ impl Rapl {
     /// Starts to count.
     ///
     /// # Errors
-    /// [`Error::Power`] if a counter can't be read any more.
+    /// [`Error::Skipped`] if a counter can't be read any more.
     pub fn start(&self) -> Result<Meter<'_>> {
         let last = self.counters.iter().map(Counter::read).collect::<Result<_>>()?;
         Ok(Meter { rapl: self, last, joules: 0.0 })
@@ -127,7 +132,7 @@ impl Meter<'_> {
     /// Joules since the start.
     ///
     /// # Errors
-    /// [`Error::Power`] if a counter can't be read any more.
+    /// [`Error::Skipped`] if a counter can't be read any more.
     pub fn joules(&mut self) -> Result<f64> {
         for (counter, last) in self.rapl.counters.iter().zip(&mut self.last) {
             let now = counter.read()?;
@@ -141,7 +146,7 @@ impl Meter<'_> {
 /// Watts that the first NVIDIA GPU draws now, by its driver's `nvidia-smi`.
 ///
 /// # Errors
-/// [`Error::Power`] where there is none, or it does not tell.
+/// [`Error::Skipped`] where there is none, or it does not tell.
 pub fn gpu_watts() -> Result<f64> {
     watts_of(0)
 }
@@ -160,13 +165,12 @@ fn watts_of(gpu: usize) -> Result<f64> {
 /// Watts, as `nvidia-smi` prints them.
 ///
 /// # Errors
-/// [`Error::Power`] if it tells none.
+/// [`Error::Skipped`] if it tells none.
 pub fn watts_in(text: &str) -> Result<f64> {
     let watts = text.trim().parse::<f64>().ok().filter(|watts| watts.is_finite() && *watts > 0.0);
     watts.ok_or_else(|| {
-        Error::Power(
-            "no NVIDIA GPU reports its power here; `nvidia-smi --query-gpu=power.draw --format=csv` shows what the driver knows"
-                .to_owned(),
+        untold(
+            "no NVIDIA GPU reports its power here; `nvidia-smi --query-gpu=power.draw --format=csv` shows what the driver knows",
         )
     })
 }
@@ -175,7 +179,7 @@ pub fn watts_in(text: &str) -> Result<f64> {
 /// returns.
 ///
 /// # Errors
-/// [`Error::Power`] where there is no GPU that tells its power, before `work` starts.
+/// [`Error::Skipped`] where there is no GPU that tells its power, before `work` starts.
 pub fn gpu_joules<T>(gpu: usize, work: impl FnOnce() -> T) -> Result<(f64, T)> {
     joules_of(move || watts_of(gpu), Duration::from_millis(100), work)
 }
@@ -183,7 +187,7 @@ pub fn gpu_joules<T>(gpu: usize, work: impl FnOnce() -> T) -> Result<(f64, T)> {
 /// [`gpu_joules`] of any source of watts. For a reading that fails the one before stands in.
 ///
 /// # Errors
-/// [`Error::Power`] if no power is told.
+/// [`Error::Skipped`] if no power is told.
 pub fn joules_of<T>(
     watts: impl Fn() -> Result<f64> + Send + 'static,
     every: Duration,
@@ -208,8 +212,7 @@ pub fn joules_of<T>(
     let result = work();
     let seconds = began.elapsed().as_secs_f64();
     stop.store(true, Ordering::Release);
-    let samples =
-        sampler.join().map_err(|_| Error::Power("the power's reader has failed".to_owned()))?;
+    let samples = sampler.join().map_err(|_| untold("the power's reader has failed"))?;
     Ok((trapezoids(&samples, seconds), result))
 }
 

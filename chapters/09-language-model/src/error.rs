@@ -20,9 +20,6 @@ pub enum Error {
     /// Ranks that do not reach each other.
     #[error(transparent)]
     Ranks(#[from] multi_gpu::Error),
-    /// What chapter 8's tables do not have.
-    #[error(transparent)]
-    Hardware(#[from] hardware::Error),
     /// A choice that can't work, such as a width that the heads do not divide.
     #[error("{0}")]
     Config(String),

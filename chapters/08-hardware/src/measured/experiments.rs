@@ -129,7 +129,7 @@ pub struct Shown {
 ///
 /// # Errors
 /// None of its own: the models are known.
-pub fn jobs() -> crate::Result<Vec<Shown>> {
+pub fn jobs() -> Result<Vec<Shown>> {
     let mlp = Job::chapter_4(Model::Mlp)?;
     let mut jobs = vec![
         Shown { id: "mlp-32", name: "MLP, 32", job: Job { batch: 32.0, ..mlp.clone() } },
@@ -201,7 +201,7 @@ fn readers(rec: &mut Recorder) -> Result<()> {
 ///
 /// # Errors
 /// As [`buy`].
-pub fn rented(market: &Market) -> crate::Result<Vec<(f64, Estimate)>> {
+pub fn rented(market: &Market) -> Result<Vec<(f64, Estimate)>> {
     let report = buy(market, &Options::of(Reader::Workstation.job()?))?;
     let priced = |line: Estimate| Some((*market.prices(&line.card).first()?, line));
     let mut rented: Vec<_> = report.lines.into_iter().filter_map(priced).collect();
@@ -273,18 +273,18 @@ fn energy(rec: &mut Recorder) -> Result<()> {
             rec.record(of(WATTS), watts);
             rec.record(of(SECONDS), seconds);
         }
-        Err(Error::Power(why)) => {
+        Err(Error::Skipped { why, .. }) => {
             for key in [ENERGY, WATTS, SECONDS] {
                 rec.skip_at(of(key), &why);
             }
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(error),
     }
     Ok(())
 }
 
 /// Joules and seconds of each training.
-fn trainings(rec: &Recorder) -> crate::Result<(Samples, Samples)> {
+fn trainings(rec: &Recorder) -> Result<(Samples, Samples)> {
     let rapl = if rec.device == Device::Cpu { Some(Rapl::find()?) } else { None };
     let data = load(rec)?;
     let config =

@@ -322,7 +322,7 @@ fn table_models(records: &Records) -> Result<TableData> {
     let hour = *market
         .prices("two-cores")
         .first()
-        .ok_or_else(|| Error::Config("the table has no price of two cores".to_owned()))?;
+        .ok_or_else(|| Error::message("the table has no price of two cores"))?;
     let of = |model: Model| TIME.at(&[("model", &model)]);
     let cents = |model| Ok(records.get(of(model))?.median / 3600.0 * 100.0 * hour);
     let cents: Vec<f64> = Model::ALL.into_iter().map(cents).collect::<Result<_>>()?;
@@ -390,7 +390,7 @@ pub fn table_rented(records: &Records) -> Result<TableData> {
     let prices = card.map(|card| market.prices(&card.id)).unwrap_or_default();
     let (Some(card), Some((low, high))) = (card, prices.first().zip(prices.last())) else {
         let why = "it has no card with a price in the table of offers".to_owned();
-        return Err(lab::Error::Skipped { what: RENTED.to_owned(), why });
+        return Err(Error::Skipped { what: RENTED.to_owned(), why });
     };
     let cost = |seconds: i64, price: f64| format!("{:.2}", seconds as f64 / 3600.0 * price);
     let caption = format!(

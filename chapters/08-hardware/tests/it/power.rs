@@ -1,7 +1,4 @@
-use hardware::{
-    Error,
-    power::{Rapl, counted, joules_of, trapezoids, watts_in},
-};
+use hardware::power::{Rapl, counted, joules_of, trapezoids, untold, watts_in};
 use std::{
     fs, thread,
     time::{Duration, Instant},
@@ -90,7 +87,7 @@ fn watts_are_added_up_while_work_runs() {
 #[test]
 fn no_work_is_done_where_no_power_is_told() {
     let mut done = false;
-    let none = || Err(Error::Power("none".to_owned()));
+    let none = || Err(untold("none"));
     assert!(joules_of(none, Duration::from_millis(1), || done = true).is_err());
     assert!(!done);
     for text in ["", "[N/A]", "0", "nan", "12 W"] {
