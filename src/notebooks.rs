@@ -187,8 +187,8 @@ impl Sync {
 
 /// Cells that define something print nothing; of all others a notebook keeps what they printed.
 fn has_run(notebook: &Notebook) -> bool {
-    let printed = |cell: &&notebook::Cell| matches!(&cell.kind, Kind::Code { outputs, .. } if !outputs.is_empty());
-    5 * notebook.code_cells().filter(printed).count() >= 2 * notebook.code_cells().count()
+    5 * notebook.code_cells().filter(|cell| cell.printed()).count()
+        >= 2 * notebook.code_cells().count()
 }
 
 impl Execute {

@@ -24,5 +24,4 @@ mod run;
 mod setup;
 
 pub use folder::Jupyter;
-pub use outputs::{failure, tidied};
 pub use run::{Event, Run};

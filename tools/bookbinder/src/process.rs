@@ -149,3 +149,33 @@ pub fn cause(lines: &[String]) -> String {
         .or_else(|| lines().next_back())
         .unwrap_or_else(|| "it ended without a message".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_sentences() {
+        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        for (said, cause_has) in [
+            (
+                "error: failed to download `syn`\nCaused by:\n  Could not resolve host: crates.example",
+                "network",
+            ),
+            (
+                "ERROR: Could not find a version\nERROR: No matching distribution found for nbclient",
+                "network",
+            ),
+            ("error: failed to write x\n  No space left on device (os error 28)", "disk is full"),
+            ("error: linker `cc` not found", "C compiler"),
+            ("Error: Command '[...]' returned 1\nensurepip is not available", "python3-venv"),
+            ("error: rustc 1.80 is not supported by the following package", "rustup update"),
+            ("one\nerror: the first\nerror: the second", "error: the first"),
+            ("Traceback\nModuleNotFoundError: No module named 'nbclient'", "notebooks setup"),
+            ("only\nthis", "this"),
+            ("", "without a message"),
+        ] {
+            assert!(cause(&lines(said)).contains(cause_has), "{said}: {}", cause(&lines(said)));
+        }
+    }
+}

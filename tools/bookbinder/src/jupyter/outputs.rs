@@ -151,4 +151,35 @@ mod tests {
         let few = Places::named(None, root, Some(Path::new("/")));
         assert_eq!(few.hidden(&json!("/a/home/ann/course")), "/a.");
     }
+
+    #[test]
+    fn outputs_lose_what_is_only_of_one_run() {
+        let root = Path::new("/home/somebody/course");
+        let outputs = vec![
+            json!({"output_type": "stream", "name": "stdout", "text": "a\n"}),
+            json!({"output_type": "stream", "name": "stdout", "text": "\u{1b}[31m/home/somebody/course/x.rs\u{1b}[0m\n"}),
+            json!({"output_type": "execute_result", "execution_count": 7, "metadata": {"a": 1},
+                   "data": {"text/plain": "3", "image/svg+xml": "<svg>\n</svg>", "application/x-secret": "no"}}),
+            json!({"output_type": "execute_result", "data": {"text/plain": "()"}}),
+            json!({"output_type": "status"}),
+        ];
+        assert_eq!(
+            tidied(outputs, root),
+            [
+                json!({"output_type": "stream", "name": "stdout", "text": ["a\n", "x.rs\n"]}),
+                json!({"output_type": "display_data", "metadata": {},
+                       "data": {"text/plain": ["3"], "image/svg+xml": ["<svg>\n", "</svg>"]}}),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_error_is_a_failure_and_what_is_printed_is_not() {
+        let printed = |text: &str| json!({"output_type": "stream", "name": "stderr", "text": text});
+        assert_eq!(failure(&[printed("a warning\n"), printed("thread 'x' panicked at y")]), None);
+        let error = json!({"output_type": "error", "ename": "Error", "evalue": "mismatched types",
+                           "traceback": ["\u{1b}[31m[E0308] Error:\u{1b}[0m mismatched types", "  let x: u8 = \"\";"]});
+        let found = failure(&[printed("a\n"), error]).unwrap();
+        assert_eq!(found, "[E0308] Error: mismatched types\n  let x: u8 = \"\";");
+    }
 }

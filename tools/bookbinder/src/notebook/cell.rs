@@ -86,6 +86,11 @@ impl Cell {
         Self { id: String::new(), source: source.trim_matches('\n').to_owned(), kind }
     }
 
+    /// Whether it is code that has printed something.
+    pub fn printed(&self) -> bool {
+        matches!(&self.kind, Kind::Code { outputs, .. } if !outputs.is_empty())
+    }
+
     /// Whether the page would make this cell: the same kind and the same source, whatever it printed.
     pub(super) fn same_source(&self, other: &Self) -> bool {
         let runs = |kind: &Kind| match kind {

@@ -140,9 +140,7 @@ impl Notebook {
     /// Takes over what `run` printed for the cells that have printed nothing here, each with that run's machine.
     pub fn take_missing_of(&mut self, run: &Self) {
         for (cell, new) in self.cells.iter_mut().zip(&run.cells) {
-            let printed =
-                |kind: &Kind| matches!(kind, Kind::Code { outputs, .. } if !outputs.is_empty());
-            if !printed(&cell.kind) && printed(&new.kind) {
+            if !cell.printed() && new.printed() {
                 cell.kind.clone_from(&new.kind);
                 if let Kind::Code { ran, .. } = &mut cell.kind {
                     ran.clone_from(&run.ran);

@@ -2,9 +2,7 @@
 
 use bookbinder::{
     Page,
-    jupyter::{failure, tidied},
     notebook::{self, Cell, Change, Kind, Notebook, Ran},
-    process::cause,
 };
 use lab::testing::put;
 use serde_json::{Value, json};
@@ -398,60 +396,4 @@ fn the_start_has_the_doors_the_chapters_and_what_is_solved() {
     let mine = brought(&solved).replace("Three doors", "My doors");
     fs::write(&file, &mine).unwrap();
     assert_eq!(brought(&start), mine);
-}
-
-#[test]
-fn outputs_lose_what_is_only_of_one_run() {
-    let root = Path::new("/home/somebody/course");
-    let outputs = vec![
-        json!({"output_type": "stream", "name": "stdout", "text": "a\n"}),
-        json!({"output_type": "stream", "name": "stdout", "text": "\u{1b}[31m/home/somebody/course/x.rs\u{1b}[0m\n"}),
-        json!({"output_type": "execute_result", "execution_count": 7, "metadata": {"a": 1},
-               "data": {"text/plain": "3", "image/svg+xml": "<svg>\n</svg>", "application/x-secret": "no"}}),
-        json!({"output_type": "execute_result", "data": {"text/plain": "()"}}),
-        json!({"output_type": "status"}),
-    ];
-    assert_eq!(
-        tidied(outputs, root),
-        [
-            json!({"output_type": "stream", "name": "stdout", "text": ["a\n", "x.rs\n"]}),
-            json!({"output_type": "display_data", "metadata": {},
-                   "data": {"text/plain": ["3"], "image/svg+xml": ["<svg>\n", "</svg>"]}}),
-        ]
-    );
-}
-
-#[test]
-fn an_error_is_a_failure_and_what_is_printed_is_not() {
-    let printed = |text: &str| json!({"output_type": "stream", "name": "stderr", "text": text});
-    assert_eq!(failure(&[printed("a warning\n"), printed("thread 'x' panicked at y")]), None);
-    let error = json!({"output_type": "error", "ename": "Error", "evalue": "mismatched types",
-                       "traceback": ["\u{1b}[31m[E0308] Error:\u{1b}[0m mismatched types", "  let x: u8 = \"\";"]});
-    let found = failure(&[printed("a\n"), error]).unwrap();
-    assert_eq!(found, "[E0308] Error: mismatched types\n  let x: u8 = \"\";");
-}
-
-#[test]
-fn causes_are_sentences() {
-    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
-    for (said, cause_has) in [
-        (
-            "error: failed to download `syn`\nCaused by:\n  Could not resolve host: crates.example",
-            "network",
-        ),
-        (
-            "ERROR: Could not find a version\nERROR: No matching distribution found for nbclient",
-            "network",
-        ),
-        ("error: failed to write x\n  No space left on device (os error 28)", "disk is full"),
-        ("error: linker `cc` not found", "C compiler"),
-        ("Error: Command '[...]' returned 1\nensurepip is not available", "python3-venv"),
-        ("error: rustc 1.80 is not supported by the following package", "rustup update"),
-        ("one\nerror: the first\nerror: the second", "error: the first"),
-        ("Traceback\nModuleNotFoundError: No module named 'nbclient'", "notebooks setup"),
-        ("only\nthis", "this"),
-        ("", "without a message"),
-    ] {
-        assert!(cause(&lines(said)).contains(cause_has), "{said}: {}", cause(&lines(said)));
-    }
 }
