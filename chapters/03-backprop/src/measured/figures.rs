@@ -10,6 +10,7 @@ use lab::{
     drawing::{Bars, Limits},
     key::Quantity,
     plot::{Axis, Scale},
+    table::Grid,
 };
 
 /// The figures that the page quotes.
@@ -75,39 +76,27 @@ fn roofline(records: &Records) -> Result<Vec<(String, f64)>> {
     Ok(vec![("roofline, one core".to_owned(), one), all])
 }
 
-fn table_vgg16(_: &Records) -> Result<TableData> {
+fn table_vgg16(records: &Records) -> Result<TableData> {
     let counts = Model::vgg16().count()?;
+    let caption = format!(
+        "VGG16 has {} parameters. One image takes {} million operations forward and {} million backward, \
+         and keeps {} for the backward pass.",
+        Unit::Count.format(counts.parameters as f64),
+        Unit::Count.format((counts.forward / 1e6).round()),
+        Unit::Count.format((counts.backward / 1e6).round()),
+        Unit::Bytes.format(4.0 * counts.kept as f64),
+    );
     let shape =
         |output: &[usize]| output.iter().map(ToString::to_string).collect::<Vec<_>>().join("×");
-    let rows: Vec<Vec<String>> = counts
-        .rows
-        .iter()
-        .filter(|row| row.parameters > 0 || row.kind == "pool")
-        .map(|row| {
-            let count = |n: f64| if n == 0.0 { "–".to_owned() } else { Unit::Count.format(n) };
-            let mega = |n: f64| count((n / 1e6).round());
-            vec![
-                row.kind.to_owned(),
-                shape(&row.output),
-                count(row.parameters as f64),
-                mega(row.forward),
-                mega(row.backward),
-                Unit::Bytes.format(4.0 * row.kept as f64),
-            ]
-        })
-        .collect();
-    Ok(TableData {
-        caption: format!(
-            "VGG16 has {} parameters. One image takes {} million operations forward and {} million backward, \
-             and keeps {} for the backward pass.",
-            Unit::Count.format(counts.parameters as f64),
-            Unit::Count.format((counts.forward / 1e6).round()),
-            Unit::Count.format((counts.backward / 1e6).round()),
-            Unit::Bytes.format(4.0 * counts.kept as f64),
-        ),
-        head: ["layer", "output", "parameters", "forward (10⁶)", "backward (10⁶)", "kept"]
-            .map(String::from)
-            .into(),
-        rows,
-    })
+    let count = |n: f64| if n == 0.0 { "–".to_owned() } else { Unit::Count.format(n) };
+    let mega = |n: f64| count((n / 1e6).round());
+    let rows = counts.rows.iter().filter(|row| row.parameters > 0 || row.kind == "pool");
+    Grid::new(rows)
+        .column("layer", |row| row.kind)
+        .column("output", |row| shape(&row.output))
+        .column("parameters", |row| count(row.parameters as f64))
+        .column("forward (10⁶)", |row| mega(row.forward))
+        .column("backward (10⁶)", |row| mega(row.backward))
+        .column("kept", |row| Unit::Bytes.format(4.0 * row.kept as f64))
+        .table(records, caption)
 }
