@@ -143,8 +143,7 @@ fn gradients(r: &mut Recorder) -> Result<()> {
     let in_f32 = narrow.backward(&pass, &scores, false)?.flat();
     let in_f32: Vec<f64> = in_f32.iter().map(|g| f64::from(*g)).collect();
     for (numbers, found) in [("f64", &ours), ("f32", &in_f32)] {
-        let error = check::error(found, &wanted);
-        r.record(CHECK.at(&[("numbers", &numbers)]), Samples::one(error));
+        r.one(CHECK.at(&[("numbers", &numbers)]), check::error(found, &wanted));
     }
     let in_f32 = |values: &[f64]| {
         let mut moved = narrow.clone();
@@ -160,7 +159,7 @@ fn gradients(r: &mut Recorder) -> Result<()> {
         ];
         for (numbers, found) in steps {
             let step = CHECK_STEP.at(&[("numbers", &numbers), ("h", &format!("{h:e}"))]);
-            r.record(step, Samples::one(check::error(&found, &ours)));
+            r.one(step, check::error(&found, &ours));
         }
     }
     Ok(())
@@ -214,11 +213,10 @@ fn parts_of_a_step(r: &mut Recorder) -> Result<()> {
         let mut part = |name: &str, operations: f64, read: f64, of: f64, work: &mut dyn FnMut()| {
             let list: ParamList = &[("part", &name), ("batch", &batch)];
             r.time(STEP.at(list), &mut *work);
-            r.record(STEP_OPERATIONS.at(list), Samples::one(operations));
-            r.record(STEP_BYTES.at(list), Samples::one(read));
+            r.one(STEP_OPERATIONS.at(list), operations);
+            r.one(STEP_BYTES.at(list), read);
             let bandwidth = roofline::read_bandwidth(Plan::QUICK, of as usize).quantile(1.0);
-            let bound = (operations / peak.value).max(read / bandwidth);
-            r.record(STEP_BOUND.at(list), Samples::one(bound));
+            r.one(STEP_BOUND.at(list), (operations / peak.value).max(read / bandwidth));
         };
         let (images, all) = (4.0 * (batch * inputs) as f64, size_of_val(&data[..]) as f64);
         part("gather", 0.0, images, all, &mut {
@@ -274,7 +272,7 @@ fn rungs(r: &mut Recorder) -> Result<()> {
 fn rungs_in_batches(r: &mut Recorder, plan: Plan, train: &Examples, batch: usize) -> Result<()> {
     let settings = Settings { batch, ..Settings::default() };
     let threads = Fast::new(settings.clone(), Ways::default())?.threads();
-    r.record(THREADS.at(&[("batch", &batch)]), Samples::one(threads as f64));
+    r.one(THREADS.at(&[("batch", &batch)]), threads as f64);
     r.note_at(RATE.at(&[("batch", &batch)]));
     let mut race = Race::new();
     for rung in ladder() {
@@ -342,9 +340,9 @@ fn counting(r: &mut Recorder) -> Result<()> {
     for name in ["mlp", "vgg16"] {
         let counts = Model::named(name)?.count()?;
         let of = |key: Key| key.at(&[("model", &name)]);
-        r.record(of(COUNT), Samples::one(counts.parameters as f64));
+        r.one(of(COUNT), counts.parameters as f64);
         for (pass, operations) in [("forward", counts.forward), ("backward", counts.backward)] {
-            r.record(of(COUNT_OPERATIONS).with("pass", pass), Samples::one(operations));
+            r.one(of(COUNT_OPERATIONS).with("pass", pass), operations);
         }
         let bytes = Bytes::of(&counts, 32, Moves::Adam);
         for (what, bytes) in [
@@ -355,12 +353,11 @@ fn counting(r: &mut Recorder) -> Result<()> {
             ("scratch", bytes.scratch),
             ("total", bytes.total()),
         ] {
-            let quantity = of(COUNT_BYTES).with("batch", 32).with("what", what);
-            r.record(quantity, Samples::one(bytes as f64));
+            r.one(of(COUNT_BYTES).with("batch", 32).with("what", what), bytes as f64);
         }
         for gib in [8u64, 24, 80] {
             let batch = fits::largest_batch(&counts, gib << 30, Moves::Adam);
-            r.record(of(COUNT_BATCH).with("gib", gib), Samples::one(batch as f64));
+            r.one(of(COUNT_BATCH).with("gib", gib), batch as f64);
         }
     }
     Ok(())
@@ -421,8 +418,7 @@ fn predicted(r: &mut Recorder, counts: &Counts) -> Result<Vec<Predicted>> {
         let work = operations / rate;
         let moved = bytes_moved(counts, backward) / bandwidth;
         for (from, seconds) in [("operations", work), ("bytes", work + moved)] {
-            let quantity = VGG_PREDICTED.at(&[("pass", &pass), ("from", &from)]);
-            r.record(quantity, Samples::one(seconds));
+            r.one(VGG_PREDICTED.at(&[("pass", &pass), ("from", &from)]), seconds);
             predicted.push(Predicted { pass, from, seconds });
         }
     }
@@ -451,8 +447,7 @@ fn passes(r: &mut Recorder, model: &Model, pixels: usize, predicted: &[Predicted
     for (pass, samples) in [("forward", forward), ("backward", backward), ("both", both)] {
         let median = r.record(VGG.at(&[("pass", &pass)]), Samples(samples));
         for Predicted { from, seconds, .. } in predicted.iter().filter(|p| p.pass == pass) {
-            let ratio = VGG_RATIO.at(&[("pass", &pass), ("from", from)]);
-            r.record(ratio, Samples::one(median / seconds));
+            r.one(VGG_RATIO.at(&[("pass", &pass), ("from", from)]), median / seconds);
         }
     }
     Ok(())
@@ -481,6 +476,6 @@ fn convolutions(r: &mut Recorder, counts: &Counts) -> Result<()> {
         });
         products += samples.median();
     }
-    r.record(VGG_PRODUCTS.at(&[]), Samples::one(products));
+    r.one(VGG_PRODUCTS.at(&[]), products);
     Ok(())
 }
