@@ -323,9 +323,7 @@ pub fn race(r: &mut Recorder, keys: &Keys, batch: usize, data: &DataSet) -> Resu
         let settings = Settings { seed: seed as u64, ..settings.clone() };
         race::training(fast, &settings, (&train, &tested))
     });
-    for (who, peer) in &mut peers {
-        race::add_peer(&mut race, who, peer, (batch, settings.epochs));
-    }
+    race::add_peers(&mut race, &mut peers, (batch, settings.epochs));
     let results = race.rounds(SEEDS)?;
     let everyone = iter::once(race::OURS).chain(PEERS.map(|(who, ..)| who));
     race::record(r, keys, &[], everyone, (&results, train.len()))

@@ -61,19 +61,20 @@ pub fn training(
     Ok(Answer::of(history.iter().map(|epoch| (epoch.seconds, epoch.accuracy))))
 }
 
-/// A peer takes part, or does not for the reason that it gives.
-pub fn add_peer<'w>(
+/// Each of these peers takes part, or does not for the reason that it gives.
+pub fn add_peers<'w>(
     race: &mut Race<'w, Answer>,
-    who: &str,
-    peer: &'w mut Result<Peer, String>,
+    peers: &'w mut [(&str, Result<Peer, String>)],
     (batch, epochs): (usize, usize),
 ) {
-    match peer {
-        Ok(peer) => race.turn(who, move |seed| {
-            let seed = seed as u64;
-            Ok(peer.run(Job { batch, epochs, seed })?)
-        }),
-        Err(why) => race.skip(who, why.clone()),
+    for (who, peer) in peers {
+        match peer {
+            Ok(peer) => race.turn(*who, move |seed| {
+                let seed = seed as u64;
+                Ok(peer.run(Job { batch, epochs, seed })?)
+            }),
+            Err(why) => race.skip(*who, why.clone()),
+        }
     }
 }
 

@@ -103,15 +103,12 @@ pub fn measure(r: &mut Recorder) -> lab::Result<()> {
     for (model, batch) in cases() {
         let list: ParamList = &[("model", &model), ("batch", &batch)];
         let tell = |seed, who: &str| {
-            let now = KEYS.seconds.at(list).with("who", who);
-            r.note(&format!("{now} seed={seed}"), &[]);
+            r.note(KEYS.seconds.name, &[list, &[("who", &who), ("seed", &seed)]].concat());
         };
         let mut torch =
             ["pytorch", NHWC, COMPILED].map(|who| (who, pytorch(model, who, &data.source)));
         let mut race = engines((model, batch), &data).telling(tell);
-        for (who, peer) in &mut torch {
-            race::add_peer(&mut race, who, peer, (batch, EPOCHS));
-        }
+        race::add_peers(&mut race, &mut torch, (batch, EPOCHS));
         let results = race.rounds(SEEDS)?;
         race::record(r, &KEYS, list, RACERS, (&results, data.train.len()))?;
     }

@@ -96,13 +96,10 @@ pub fn measure(r: &mut Recorder) -> lab::Result<()> {
         let settings = Settings { batch, epochs: EPOCHS, ..Settings::default() };
         let list: ParamList = &[("model", &NAME), ("batch", &batch)];
         let tell = |seed, who: &str| {
-            let now = KEYS.seconds.at(list).with("who", who);
-            r.note(&format!("{now} seed={seed}"), &[]);
+            r.note(KEYS.seconds.name, &[list, &[("who", &who), ("seed", &seed)]].concat());
         };
         let mut race = crates(&settings, &data, (&examples.0, &examples.1)).telling(tell);
-        for (who, peer) in &mut pytorch {
-            race::add_peer(&mut race, who, peer, (batch, EPOCHS));
-        }
+        race::add_peers(&mut race, &mut pytorch, (batch, EPOCHS));
         let results = race.rounds(SEEDS)?;
         race::record(r, &KEYS, list, RACERS, (&results, data.train.len()))?;
     }
