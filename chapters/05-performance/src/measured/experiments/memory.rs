@@ -18,7 +18,7 @@ use backprop::{
     fits::{Bytes, Moves},
 };
 use dfdx::prelude::Cpu;
-use lab::{Budget, Experiment, Recorder, Samples, data::drawn, record::ParamList};
+use lab::{Budget, Experiment, Race, Recorder, Samples, data::drawn, record::ParamList};
 use std::time::Instant;
 use training::{
     EngineKind, Model, Settings,
@@ -64,7 +64,7 @@ pub fn experiments() -> Vec<Experiment> {
             "a batch in pieces: what memory it saves, what time it costs, and how far the gradients are from the whole";
         quick SEGMENTS.name =>
             &[SEGMENTS, SEGMENTS_PREDICTED, SEGMENTS_SECONDS, SEGMENTS_SLOWER],
-            |rec| { recompute(rec); Ok(()) },
+            recompute,
             "activation recomputing: memory against time, by the number of segments";
     }
 }
@@ -185,14 +185,14 @@ fn gradient(settings: &Settings, images: usize) -> Result<Vec<f32>> {
 const LAYERS: usize = 16;
 const UNITS: usize = 256;
 
-fn recompute(rec: &mut Recorder) {
+fn recompute(rec: &mut Recorder) -> lab::Result<()> {
     let full = rec.budget == Budget::Full;
     let (count, times) = if full { (2048, 7) } else { (512, 3) };
     let segments = [0, 1, 2, 4, 6, 8, 12, 16];
     let pass = Pass::piece(&(0..count), Numbers::F32);
     let sizes = [&[PIXELS][..], &[UNITS; LAYERS], &[CLASSES]].concat();
-    let mut steps = Vec::new();
     let mut peaks = Vec::new();
+    let mut race = Race::new();
     for segments in segments {
         rec.note_at(SEGMENTS.at(&[("segments", &segments)]));
         let model = || layers(&sizes, 0.0).recomputed(segments);
@@ -203,29 +203,25 @@ fn recompute(rec: &mut Recorder) {
             step
         };
         drop(made());
-        let (step, peak) = peak_of(made);
+        let (mut step, peak) = peak_of(made);
         peaks.push((peak, predicted));
-        steps.push(step);
+        race.add(segments.to_string(), move || {
+            whole(&mut step, count);
+            Ok(())
+        });
     }
     // In turns, so that a change of the clock meets all alike.
-    let mut seconds = vec![Vec::new(); segments.len()];
-    for _ in 0..times {
-        for (step, seconds) in steps.iter_mut().zip(&mut seconds) {
-            let start = Instant::now();
-            whole(step, count);
-            seconds.push(start.elapsed().as_secs_f64());
-        }
-    }
-    let plain = Samples(seconds[0].clone());
-    for ((segments, seconds), (peak, predicted)) in segments.into_iter().zip(seconds).zip(peaks) {
+    let results = race.rounds(times)?;
+    for (segments, (peak, predicted)) in segments.into_iter().zip(peaks) {
         let list: ParamList =
             &[("layers", &LAYERS), ("units", &UNITS), ("batch", &count), ("segments", &segments)];
-        let seconds = Samples(seconds);
+        let who = segments.to_string();
         rec.record(SEGMENTS.at(list), bytes(peak));
         rec.record(SEGMENTS_PREDICTED.at(list), bytes(predicted));
-        rec.record(SEGMENTS_SLOWER.at(list), seconds.paired(&plain, |s, plain| s / plain));
-        rec.record(SEGMENTS_SECONDS.at(list), seconds);
+        rec.record(SEGMENTS_SLOWER.at(list), results.ratio(&who, "0")?);
+        rec.record(SEGMENTS_SECONDS.at(list), results.samples(&who)?);
     }
+    Ok(())
 }
 
 /// A whole step on images that look like nothing: no time depends on them.
