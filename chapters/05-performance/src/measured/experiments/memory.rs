@@ -69,10 +69,6 @@ pub fn experiments() -> Vec<Experiment> {
     }
 }
 
-fn bytes(count: u64) -> Samples {
-    Samples::one(count as f64)
-}
-
 /// The settings of a model by the engine.
 fn of(model: Model, accumulate: Option<usize>) -> Settings {
     Settings { engine: EngineKind::Fast, accumulate, ..Settings::of(model) }
@@ -118,9 +114,9 @@ fn memory(rec: &mut Recorder) -> Result<()> {
             // A step alone: predictions take no more images at a time.
             let needed = needs(&of(model, Some(*count)), *count);
             let least = predict::least(&counted, *count as u64, Moves::Adam)?;
-            rec.record(MEMORY.at(list), bytes(found));
-            rec.record(PREDICTED.at(list), bytes(needed.total()));
-            rec.record(LEAST.at(list), bytes(least.total()));
+            rec.one(MEMORY.at(list), found as f64);
+            rec.one(PREDICTED.at(list), needed.total() as f64);
+            rec.one(LEAST.at(list), least.total() as f64);
             let Bytes { weights, gradients, optimizer, activations, scratch } = least;
             let parts = [
                 ("weights", weights),
@@ -130,7 +126,7 @@ fn memory(rec: &mut Recorder) -> Result<()> {
                 ("backward", scratch),
             ];
             for (part, count) in parts {
-                rec.record(PART.at(list).with("part", part), bytes(count));
+                rec.one(PART.at(list).with("part", part), count as f64);
             }
             if *count > 1 {
                 let half = peak(&of(model, None), count / 2)?;
@@ -159,8 +155,8 @@ fn accumulate(rec: &mut Recorder) -> Result<()> {
             peak = peak.min(found);
             seconds.push(took);
         }
-        rec.record(PIECES.at(list), bytes(peak));
-        rec.record(PIECES_PREDICTED.at(list), bytes(needs(&settings, WHOLE).total()));
+        rec.one(PIECES.at(list), peak as f64);
+        rec.one(PIECES_PREDICTED.at(list), needs(&settings, WHOLE).total() as f64);
         rec.record(PIECES_SECONDS.at(list), Samples(seconds));
         rec.one(PIECES_OFF.at(list), error_f32(&gradient(&settings, WHOLE)?, &whole));
     }
@@ -216,8 +212,8 @@ fn recompute(rec: &mut Recorder) -> lab::Result<()> {
         let list: ParamList =
             &[("layers", &LAYERS), ("units", &UNITS), ("batch", &count), ("segments", &segments)];
         let who = segments.to_string();
-        rec.record(SEGMENTS.at(list), bytes(peak));
-        rec.record(SEGMENTS_PREDICTED.at(list), bytes(predicted));
+        rec.one(SEGMENTS.at(list), peak as f64);
+        rec.one(SEGMENTS_PREDICTED.at(list), predicted as f64);
         rec.record(SEGMENTS_SLOWER.at(list), results.ratio(&who, "0")?);
         rec.record(SEGMENTS_SECONDS.at(list), results.samples(&who)?);
     }
