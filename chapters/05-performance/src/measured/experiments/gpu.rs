@@ -24,8 +24,6 @@ lab::keys! {
     pub GRAPH_PREDICTED: calculated "performance.gpu.graph.predicted", Seconds, ["device"];
     /// Seconds of a step, by what is begun before its scores are asked for.
     pub AHEAD: measured "performance.gpu.ahead", Seconds, ["device", "batch", "way"];
-    /// What it gains.
-    AHEAD_GAIN: measured "performance.gpu.ahead.speedup", Ratio, ["device", "batch"];
 }
 
 /// The batches of the page.
@@ -42,7 +40,7 @@ pub fn experiments() -> Vec<Experiment> {
             &[GRAPH, GRAPH_ISSUED, GRAPH_LAUNCHES, GRAPH_LAUNCH, GRAPH_PREDICTED, GRAPH_GAIN],
             |r| on_each(r, |r, gpu| of_page(r, gpu, graph)),
             "a training step of the engine launched kernel by kernel and replayed as CUDA graphs, at three sizes of a batch";
-        quick AHEAD.name => &[AHEAD, AHEAD_GAIN], |r| on_each(r, |r, gpu| of_page(r, gpu, ahead)),
+        quick AHEAD.name => &[AHEAD], |r| on_each(r, |r, gpu| of_page(r, gpu, ahead)),
             "a training that waits for each step's scores, and one that begins two steps ahead";
     }
 }
@@ -158,11 +156,9 @@ pub fn ahead(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
             });
         }
         let results = race.run(r.budget.plan())?;
-        let mut medians = Vec::new();
         for way in ["waiting", "ahead"] {
-            medians.push(r.record(AHEAD.at(list).with("way", way), results.samples(way)?));
+            r.record(AHEAD.at(list).with("way", way), results.samples(way)?);
         }
-        r.one(AHEAD_GAIN.at(list), medians[0] / medians[1]);
         r.keep()?;
     }
     Ok(())
