@@ -18,8 +18,6 @@ lab::keys! {
     pub PER_TOKEN: counted "language_model.text.vocabulary", Number, ["vocabulary"];
     /// Seconds to find the text, to train a tokenizer on it and to encode it, on all threads.
     pub SECONDS: measured "language_model.text.seconds", Seconds, ["work", "vocabulary"];
-    /// Bytes of text in a second of this.
-    pub RATE: measured "language_model.text.rate", BytesPerSecond, ["work", "vocabulary"];
 }
 
 /// The parts that are kept, as the records name them.
@@ -32,7 +30,7 @@ pub const WORK: [&str; 2] = ["train", "encode"];
 /// The experiments of this file.
 pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
-        full BYTES.name => &[BYTES, FILES, CRATES, PER_TOKEN, SECONDS, RATE], |r| {
+        full BYTES.name => &[BYTES, FILES, CRATES, PER_TOKEN, SECONDS], |r| {
                 let began = Instant::now();
                 let corpus = Corpus::find(&Corpus::root())?;
                 Ok(count(r, &corpus, began.elapsed().as_secs_f64())?)
@@ -64,23 +62,17 @@ pub fn count(r: &mut Recorder, corpus: &Corpus, seconds: f64) -> Result<()> {
         r.one(BYTES.at(list), bytes as f64);
     }
     let [training, validation] = [&corpus.training, &corpus.validation];
-    let all = bytes(training) as f64;
-    let took = |r: &mut Recorder, list: ParamList, seconds: f64| {
-        r.one(SECONDS.at(list), seconds);
-        r.one(RATE.at(list), all / seconds);
-    };
-    took(r, &[("work", &"find")], seconds);
+    r.one(SECONDS.at(&[("work", &"find")]), seconds);
     for vocabulary in VOCABULARIES {
         let at = PER_TOKEN.at(&[("vocabulary", &vocabulary)]);
         r.note_at(&at);
         let began = Instant::now();
         let tokenizer = Tokenizer::train(training, vocabulary)?;
-        let list: ParamList = &[("work", &WORK[0]), ("vocabulary", &vocabulary)];
-        took(r, list, began.elapsed().as_secs_f64());
+        let work = SECONDS.at(&[("vocabulary", &vocabulary)]);
+        r.one(work.clone().with("work", WORK[0]), began.elapsed().as_secs_f64());
         let began = Instant::now();
         black_box(tokenizer.encode_all(training));
-        let list: ParamList = &[("work", &WORK[1]), ("vocabulary", &vocabulary)];
-        took(r, list, began.elapsed().as_secs_f64());
+        r.one(work.with("work", WORK[1]), began.elapsed().as_secs_f64());
         let tokens: usize = tokenizer.encode_all(validation).iter().map(Vec::len).sum();
         r.one(at, bytes(validation) as f64 / tokens as f64);
     }
