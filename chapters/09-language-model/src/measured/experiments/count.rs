@@ -46,27 +46,21 @@ fn run(r: &mut Recorder) -> Result<()> {
     for (size, config) in SIZES {
         let config = config();
         let parameters = Parameters::of(&config);
-        let parts = [
-            ("embedding", parameters.embedding),
-            ("attention", parameters.attention),
-            ("feed-forward", parameters.feed_forward),
-            ("norms", parameters.norms),
-            ("all", parameters.all()),
-        ];
-        for (part, count) in parts {
-            r.one(PARAMETERS.at(&[("size", &size), ("part", &part)]), count as f64);
-        }
         let bytes = Bytes::of(&config, BATCH, config.context);
-        let parts = [
-            ("parameters", bytes.parameters),
-            ("gradient", bytes.gradient),
-            ("moments", bytes.moments),
-            ("activations", bytes.activations),
-            ("group", bytes.group),
-            ("all", bytes.all()),
-        ];
-        for (part, bytes) in parts {
-            r.one(BYTES.at(&[("size", &size), ("part", &part)]), bytes as f64);
+        for (key, part, count) in [
+            (PARAMETERS, "embedding", parameters.embedding),
+            (PARAMETERS, "attention", parameters.attention),
+            (PARAMETERS, "feed-forward", parameters.feed_forward),
+            (PARAMETERS, "norms", parameters.norms),
+            (PARAMETERS, "all", parameters.all()),
+            (BYTES, "parameters", bytes.parameters),
+            (BYTES, "gradient", bytes.gradient),
+            (BYTES, "moments", bytes.moments),
+            (BYTES, "activations", bytes.activations),
+            (BYTES, "group", bytes.group),
+            (BYTES, "all", bytes.all()),
+        ] {
+            r.one(key.at(&[("size", &size), ("part", &part)]), count as f64);
         }
         for context in CONTEXTS {
             let at = |key: Key| key.at(&[("size", &size), ("context", &context)]);
