@@ -4,7 +4,7 @@ use crate::measured::experiments::cost::{
     CARD, ELECTRICITY, FRACTION, HOURS, KWH, RENT, Training, trainings,
 };
 use hardware::calculator::Range;
-use lab::{Key, Records, Result, Table, TableData, table::Grid};
+use lab::{Key, Records, Result, Table, TableData, record::ParamList, table::Grid};
 
 /// The tables that the page quotes.
 pub fn tables() -> Vec<Table> {
@@ -16,12 +16,8 @@ pub fn tables() -> Vec<Table> {
 
 fn range(records: &Records, key: Key, training: &Training, place: &str) -> Result<Range> {
     let end = |side: &str| {
-        let list = [
-            ("model", &training.name as &dyn std::fmt::Display),
-            ("where", &place),
-            ("side", &side),
-        ];
-        Ok::<_, lab::Error>(records.get(key.at(&list))?.median)
+        let list: ParamList = &[("model", &training.name), ("where", &place), ("side", &side)];
+        Ok::<_, lab::Error>(records.get(key.at(list))?.median)
     };
     Ok(Range::new(end("low")?, end("high")?))
 }
