@@ -46,9 +46,12 @@ pub fn experiments() -> Vec<Experiment> {
 }
 
 /// Measures on each device found, and says of each that the page names why it is not there.
-pub(super) fn on_each(
+///
+/// # Errors
+/// The device's own.
+pub fn on_each(
     r: &mut Recorder,
-    work: fn(&mut Recorder, &dyn Gpu) -> Result<()>,
+    work: impl Fn(&mut Recorder, &dyn Gpu) -> Result<()>,
 ) -> Result<()> {
     let devices = gpu::devices();
     for id in DEVICES {

@@ -6,11 +6,9 @@ use super::{
 };
 use crate::{Config, count::Operations, gpu::trainer};
 use backprop::{check::error_f32, measured::peers::Peer};
-use cpu_gpu::{
-    gpu::{self, Gpu, Kind},
-    measured::experiments::devices::{DEVICES, why_missing},
-};
+use cpu_gpu::gpu::{Gpu, Kind};
 use lab::{Budget, Experiment, Key, Race, Recorder, Samples, record::ParamList};
+use performance::measured::experiments::gpu::on_each;
 use std::{cell::RefCell, env, path::Path};
 
 lab::keys! {
@@ -36,24 +34,19 @@ const COMPILED: (&str, &[&str]) = ("bf16-compiled", &["bf16", "compile"]);
 /// The experiment of this file.
 pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
-        full RATE.name => &[RATE, FLOPS, GAIN, ERROR, PYTORCH, PYTORCH_RATIO], |r| Ok(run(r)?),
+        full RATE.name => &[RATE, FLOPS, GAIN, ERROR, PYTORCH, PYTORCH_RATIO], run,
             "a language model's training step by the engine on each device, beside this machine's cores, and on an \
                 NVIDIA GPU beside PyTorch (with `measure --peers`)";
     }
 }
 
-fn run(r: &mut Recorder) -> crate::Result<()> {
-    let devices = gpu::devices();
+fn run(r: &mut Recorder) -> lab::Result<()> {
     let peer = asked(PROGRAM, &["--device", "cuda"]).map(RefCell::new);
     let folder = tempfile::tempdir().map_err(|e| lab::Error::io(&env::temp_dir(), e))?;
-    for id in DEVICES {
+    on_each(r, |r, gpu| {
+        let id = &gpu.about().id;
         for (size, config) in SIZES {
-            let list: ParamList = &[("device", &id), ("size", &size)];
-            if !devices.found.iter().any(|about| about.id == id) {
-                r.skip_all(list, why_missing(&devices, id));
-                continue;
-            }
-            let gpu = gpu::open(id)?;
+            let list: ParamList = &[("device", id), ("size", &size)];
             if gpu.about().kind == Kind::Cpu && size != "tiny" {
                 r.skip_all(
                     list,
@@ -64,11 +57,11 @@ fn run(r: &mut Recorder) -> crate::Result<()> {
             r.note_at(RATE.at(list));
             let rounds = if r.budget == Budget::Full { 7 } else { 2 };
             let peer = (id == "cuda").then_some((&peer, folder.path()));
-            step(r, &*gpu, &Case::new(config(), BATCH, 100), list, rounds, peer)?;
+            step(r, gpu, &Case::new(config(), BATCH, 100), list, rounds, peer)?;
             r.keep()?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// PyTorch's program, or why there is none, and a folder for its files.
