@@ -257,12 +257,9 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
 }
 
 fn scaling(recorder: &mut Recorder) -> Result<()> {
-    let mut put = |key: Key, list: ParamList, value| {
-        recorder.one(key.at(list), value);
-    };
     let runs = runs()?;
     let jitter = calibrated(&runs);
-    put(JITTER, &[], jitter);
+    recorder.one(JITTER.at(&[]), jitter);
     let mut errors = Vec::new();
     for (at, run) in runs.iter().enumerate() {
         let mut cards: Vec<usize> = (0..10).map(|log| 1 << log).collect();
@@ -270,13 +267,13 @@ fn scaling(recorder: &mut Recorder) -> Result<()> {
         for p in cards {
             let list: ParamList = &[("by", &run.by), ("model", &run.model), ("cards", &p)];
             let predicted = run.predicted(p, jitter);
-            put(SCALING, list, predicted);
+            recorder.one(SCALING.at(list), predicted);
             let Some((_, published)) = run.points.iter().find(|(cards, _)| *cards == p) else {
                 continue;
             };
-            put(PUBLISHED, list, *published);
+            recorder.one(PUBLISHED.at(list), *published);
             let error = predicted - published;
-            put(SCALING_ERROR, list, error);
+            recorder.one(SCALING_ERROR.at(list), error);
             let calibrated = at == 0 && run.points.last().is_some_and(|last| last.0 == p);
             if !calibrated {
                 errors.push(error.abs());
@@ -284,8 +281,8 @@ fn scaling(recorder: &mut Recorder) -> Result<()> {
         }
     }
     let all = Samples(errors);
-    put(SCALING_TYPICAL, &[], all.median());
-    put(SCALING_WORST, &[], all.quantile(1.0));
+    recorder.one(SCALING_TYPICAL.at(&[]), all.median());
+    recorder.one(SCALING_WORST.at(&[]), all.quantile(1.0));
     let mut errors = Vec::new();
     for row in &MEGATRON {
         let (estimate, rate) = megatron(row)?;
@@ -296,12 +293,12 @@ fn scaling(recorder: &mut Recorder) -> Result<()> {
             ("width", &row[1]),
             ("split", &estimate.split),
         ];
-        put(PLANNER, list, rate);
-        put(PLANNER_PUBLISHED, list, published);
-        put(PLANNER_ERROR, list, rate / published - 1.0);
+        recorder.one(PLANNER.at(list), rate);
+        recorder.one(PLANNER_PUBLISHED.at(list), published);
+        recorder.one(PLANNER_ERROR.at(list), rate / published - 1.0);
         errors.push((rate / published - 1.0).abs());
     }
-    put(PLANNER_TYPICAL, &[], Samples(errors).median());
+    recorder.one(PLANNER_TYPICAL.at(&[]), Samples(errors).median());
     Ok(())
 }
 
@@ -311,12 +308,9 @@ fn why(recorder: &mut Recorder) -> Result<()> {
         for p in (0..13).map(|log| 1_usize << log).filter(|p| *p <= batch) {
             let found = step(name, batch, p)?;
             let list: ParamList = &[("model", &name), ("batch", &batch), ("cards", &p)];
-            let mut put = |key: Key, value| {
-                recorder.one(key.at(list), value);
-            };
-            put(WHY, alone / found.total);
-            put(WHY_STEP, found.total);
-            put(WHY_EXPOSED, found.exposed / found.total);
+            recorder.one(WHY.at(list), alone / found.total);
+            recorder.one(WHY_STEP.at(list), found.total);
+            recorder.one(WHY_EXPOSED.at(list), found.exposed / found.total);
         }
     }
     Ok(())

@@ -4,17 +4,12 @@ use crate::measured::experiments::plan::{PUBLISHED, SCALING, SCALING_TYPICAL, SC
 use lab::{
     Drawing, Figure, Key, Records, Result,
     drawing::{Limits, Lines},
-    key::Quantity,
     plot::{Axis, LimitLine, Scale, Series},
 };
 
 /// All figures.
 pub fn figures() -> Vec<Figure> {
     vec![Figure { key: SCALING.name, draw: scaling_curves }]
-}
-
-fn median(records: &Records, quantity: Quantity) -> Result<f64> {
-    Ok(records.get(quantity)?.median)
 }
 
 /// The published runs that are drawn.
@@ -57,8 +52,8 @@ fn scaling_curves(records: &Records) -> Result<Drawing> {
     plot.limits.push(LimitLine { name: "no loss".to_owned(), points });
     let caption = format!(
         "Simulated rates are off by {:.1} percentage points in the median and by {:.1} at most. Each GPU's rate as more of them train together: simulated lines, published points. One number is calibrated on one point, which does not count.",
-        100.0 * median(records, SCALING_TYPICAL.at(&[]))?,
-        100.0 * median(records, SCALING_WORST.at(&[]))?
+        100.0 * records.get(SCALING_TYPICAL.at(&[]))?.median,
+        100.0 * records.get(SCALING_WORST.at(&[]))?.median
     );
     // By points: the curves alone do not show where the published ones lie.
     let alt = format!("Curves that fall with the number of GPUs. {}.", words.join("; "));
