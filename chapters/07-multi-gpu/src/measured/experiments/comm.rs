@@ -14,7 +14,7 @@ use lab::{
     key::Quantity,
     peak::{Traffic, bandwidth},
     probe::tied,
-    record::{Limit, ParamList},
+    record::ParamList,
 };
 use std::{path::PathBuf, process::Command, time::Duration};
 
@@ -72,22 +72,18 @@ impl Plan {
         keys: &[Quantity],
     ) -> Result<Option<Vec<Timing>>> {
         rec.note_at(&keys[0]);
-        let found = self.run(engine, p)?;
+        let found = if engine == "mpi" {
+            self.by_mpi(p)
+        } else {
+            let ways = Algorithm::ALL.map(Implementation::Ours);
+            let sizes = sizes(self.largest);
+            let ranks = threads::run(p, |mut comm| bench(&mut comm, &ways, &sizes, self.effort))?;
+            Ok(ranks.into_iter().next().unwrap_or_default())
+        };
         for (key, why) in keys.iter().zip(found.as_ref().err().into_iter().cycle()) {
             rec.skip_at(key.clone(), why);
         }
         Ok(found.ok())
-    }
-
-    /// The timings of `p` ranks on an engine, or why there are none.
-    fn run(&self, engine: &str, p: usize) -> Result<std::result::Result<Vec<Timing>, String>> {
-        if engine == "mpi" {
-            return Ok(self.by_mpi(p));
-        }
-        let ways = Algorithm::ALL.map(Implementation::Ours);
-        let sizes = sizes(self.largest);
-        let ranks = threads::run(p, |mut comm| bench(&mut comm, &ways, &sizes, self.effort))?;
-        Ok(Ok(ranks.into_iter().next().unwrap_or_default()))
     }
 
     /// Starts the program `mpi_bench`, which lies next to this one, under `mpirun`.
@@ -202,8 +198,7 @@ fn all_reduce(rec: &mut Recorder) -> Result<()> {
                 if p > 1 {
                     // What each rank must send and receive at the least.
                     let least = 2.0 * (p as f64 - 1.0) / p as f64 * t.bytes as f64;
-                    let limit = Limit { name: memory.name.clone(), value: memory.value };
-                    rec.record(BUS.at(list).against(limit), seconds.map(|s| least / s));
+                    rec.record(BUS.at(list).against(memory.clone()), seconds.map(|s| least / s));
                 }
             }
         }

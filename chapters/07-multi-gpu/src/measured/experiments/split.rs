@@ -449,12 +449,11 @@ fn zero(rec: &mut Recorder) -> Result<()> {
                 member.step(batch)?;
                 Ok((member.memory().total(), member.comm().traffic().bytes_sent))
             })?;
-            let most = |of: &dyn Fn(&(usize, usize)) -> usize| {
-                Samples::one(counted.iter().map(of).max().unwrap_or(0) as f64)
-            };
-            rec.record(ZERO.at(list), most(&|c| c.0));
+            let (held, sent): (Vec<usize>, Vec<usize>) = counted.into_iter().unzip();
+            let most = |numbers: Vec<usize>| numbers.into_iter().max().unwrap_or(0) as f64;
+            rec.one(ZERO.at(list), most(held));
             rec.one(ZERO_PREDICTED.at(list), predicted(level, parameters, ranks));
-            rec.record(SENT.at(list), most(&|c| c.1));
+            rec.one(SENT.at(list), most(sent));
             // A ring takes 4 Ψ (p - 1) / p bytes each way; stage 3 gathers all layers, and some again.
             let ring = |numbers: usize| 4.0 * numbers as f64 * (ranks - 1) as f64 / ranks as f64;
             let again = if level == Level::Parameters { ring(second) } else { 0.0 };
