@@ -511,13 +511,12 @@ pub fn pairs(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
     let unit = Multiplier::Pairs;
     for &n in sizes {
         for (threads, all) in THREADS {
-            let of = |key: Key| key.at(&[("n", &n), ("threads", &threads)]);
+            let list: ParamList = &[("n", &n), ("threads", &threads)];
             if !unit.available() {
-                r.skip_at(of(PAIRS), unit.missing());
-                r.skip_at(of(PAIRS_GAIN), unit.missing());
+                r.skip_all(list, unit.missing());
                 continue;
             }
-            r.note_at(of(PAIRS));
+            r.note_at(PAIRS.at(list));
             let (a, b) = (numbers(n * n, 1), numbers(n * n, 2));
             let (a, b) = (MatRef::new(&a, n, n)?, MatRef::new(&b, n, n)?);
             let [mut wide, mut narrow] = [(); 2].map(|()| vec![0.0; n * n]);
@@ -528,8 +527,8 @@ pub fn pairs(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
             });
             let results = race.run(plan(r.budget, 100, 1000, 7))?;
             let rate = results.rate("bf16", Shape::square(n).operations())?;
-            r.record(of(PAIRS).against(unit.peak(cores(all))), rate);
-            r.record(of(PAIRS_GAIN), results.ratio("f32", "bf16")?);
+            r.record(PAIRS.at(list).against(unit.peak(cores(all))), rate);
+            r.record(PAIRS_GAIN.at(list), results.ratio("f32", "bf16")?);
         }
     }
     Ok(())

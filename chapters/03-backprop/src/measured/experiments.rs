@@ -261,10 +261,7 @@ fn rungs(r: &mut Recorder) -> Result<()> {
         rungs_in_batches(r, plan, &train, *batch)?;
     }
     if !full {
-        for key in [RATE, EPOCH, FLOPS, SPEEDUP, TOTAL, THREADS] {
-            let why = "the quick budget leaves larger batches out";
-            r.skip_at(key.at(&[("batch", &128)]), why);
-        }
+        r.skip_all(&[("batch", &128)], "the quick budget leaves larger batches out");
     }
     Ok(())
 }
@@ -379,9 +376,7 @@ fn one_image(r: &mut Recorder) -> Result<()> {
             "it needs {} of memory, and half as much for all else",
             Unit::Bytes.format(needed as f64)
         );
-        for pass in ["forward", "backward", "both"] {
-            r.skip_at(VGG.at(&[("pass", &pass)]), why.clone());
-        }
+        r.skip_all(&[], why);
         return Ok(());
     }
     let predicted = predicted(r, &counts)?;

@@ -367,8 +367,7 @@ fn pieces(rec: &mut Recorder) -> Result<()> {
     }
     drop(to);
     if let Some(why) = gpu::missing() {
-        rec.skip_at(PIECES.at(&[("device", &"cuda")]), why.clone());
-        rec.skip_at(OVERLAP.at(&[("device", &"cuda")]), why);
+        rec.skip_all(&[("device", &"cuda")], why);
         return Ok(());
     }
     let mut link = gpu::Link::new(total)?;

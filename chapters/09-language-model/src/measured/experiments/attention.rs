@@ -31,10 +31,7 @@ fn run(r: &mut Recorder) -> Result<()> {
     for tokens in TOKENS {
         let list: ParamList = &[("tokens", &tokens)];
         if tokens > most {
-            for rung in Rung::ALL {
-                let why = "the quick budget stops at 1,024 tokens";
-                r.skip_at(SECONDS.at(list).with("rung", rung.name()), why);
-            }
+            r.skip_all(list, "the quick budget stops at 1,024 tokens");
             continue;
         }
         r.note_at(SECONDS.at(list));
