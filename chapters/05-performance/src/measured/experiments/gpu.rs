@@ -99,11 +99,9 @@ pub fn graph(r: &mut Recorder, gpu: &dyn Gpu, batches: &[usize]) -> Result<()> {
     let id = &gpu.about().id;
     let row = if gpu.about().kind == Kind::Cpu { 100 } else { 2000 };
     let (count, launch) = (launches(gpu, MODEL, batches[0])? as f64, seconds_of_launch(gpu, row)?);
-    for (key, number) in
-        [(GRAPH_LAUNCH, launch), (GRAPH_LAUNCHES, count), (GRAPH_PREDICTED, count * launch)]
-    {
-        r.one(key.at(&[("device", id)]), number);
-    }
+    r.one(GRAPH_LAUNCH.at(&[("device", id)]), launch);
+    r.one(GRAPH_LAUNCHES.at(&[("device", id)]), count);
+    r.one(GRAPH_PREDICTED.at(&[("device", id)]), count * launch);
     for batch in batches {
         let list: ParamList = &[("device", id), ("batch", batch)];
         let mut medians = Vec::new();

@@ -239,15 +239,11 @@ fn predicted(recorder: &mut Recorder) -> Result<()> {
             fastest = if real.median() < fastest.0 { (real.median(), p) } else { fastest };
             worst = worst.max(error.abs());
             let list: ParamList = &[("model", &model), ("batch", &batch), ("ranks", &p)];
-            for (key, found) in [
-                (PREDICTED, Samples::one(predicted)),
-                (MEASURED, real),
-                (ERROR, Samples::one(error)),
-                (FREE, free),
-                (FREE_ERROR, Samples::one(error_free)),
-            ] {
-                recorder.record(key.at(list), found);
-            }
+            recorder.one(PREDICTED.at(list), predicted);
+            recorder.record(MEASURED.at(list), real);
+            recorder.one(ERROR.at(list), error);
+            recorder.record(FREE.at(list), free);
+            recorder.one(FREE_ERROR.at(list), error_free);
         }
         right += usize::from(planned.1 == fastest.1);
     }
