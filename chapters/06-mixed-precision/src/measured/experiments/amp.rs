@@ -336,7 +336,7 @@ fn speed(rec: &mut Recorder) -> Result<()> {
                 medians.push(rec.record(quantity, Samples(rates.collect())));
             }
             if let [full, half] = medians[..] {
-                rec.record(SPEED_RATIO.at(list), Samples::one(half / full));
+                rec.one(SPEED_RATIO.at(list), half / full);
             }
             rec.keep()?;
         }
@@ -349,8 +349,7 @@ fn memory(rec: &mut Recorder) -> Result<()> {
     let all = counted.iter().fold((0.0, 0.0), |all, (_, f32, amp)| (all.0 + f32, all.1 + amp));
     for (what, f32, amp) in counted.into_iter().chain([("all", all.0, all.1)]) {
         for (precision, bytes) in [(Precision::F32, f32), (Precision::Amp, amp)] {
-            let quantity = MEMORY.at(&[("precision", &precision), ("what", &what)]);
-            rec.record(quantity, Samples::one(bytes));
+            rec.one(MEMORY.at(&[("precision", &precision), ("what", &what)]), bytes);
         }
     }
     Ok(())

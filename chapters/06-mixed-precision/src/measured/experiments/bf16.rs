@@ -87,7 +87,7 @@ fn limits(r: &mut Recorder) {
             let list: ParamList =
                 &[("pass", &product.pass), ("layer", &product.layer), ("number", &number)];
             let intensity = product.shape.operations() / bytes(product.shape, size);
-            r.record(PRODUCT.at(list), Samples::one(intensity));
+            r.one(PRODUCT.at(list), intensity);
         }
     }
     let bandwidth = peak::bandwidth(Traffic::Read, cores).value;
@@ -96,7 +96,7 @@ fn limits(r: &mut Recorder) {
     // A format without a unit is left out.
     let mut known = |quantity: Quantity, found: Option<f64>| match found {
         Some(found) => {
-            r.record(quantity, Samples::one(found));
+            r.one(quantity, found);
         }
         None => r.skip_at(quantity, no_unit()),
     };
@@ -136,7 +136,7 @@ fn errors(r: &mut Recorder) {
             let list: ParamList = &[("sum", &sum.name()), ("k", &k)];
             let found = (0..seeds).map(|seed| sum.measured(k, (products / k).max(200), seed));
             r.record(ERROR.at(list), Samples(found.collect()));
-            r.record(ERROR_PREDICTED.at(list), Samples::one(sum.predicted(k as f64)));
+            r.one(ERROR_PREDICTED.at(list), sum.predicted(k as f64));
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::formats::{
 use backprop::random::{SplitMix64, key};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
-use lab::{Budget, Experiment, Key, Recorder, Result, Samples};
+use lab::{Budget, Experiment, Key, Recorder, Result, Samples, record::ParamList};
 use matmul::Input;
 use std::hint::black_box;
 
@@ -74,22 +74,18 @@ pub fn turning_points(format: Format) -> Vec<i32> {
 
 fn formats(rec: &mut Recorder) -> Result<()> {
     for format in Format::ALL {
-        for (key, value) in [
-            (MAX, format.max()),
-            (NORMAL, format.min_normal()),
-            (SMALLEST, format.min_positive()),
-            (EPSILON, format.epsilon()),
-            (BITS, f64::from(format.bits())),
-        ] {
-            rec.record(key.at(&[("format", &format.name())]), Samples::one(value));
-        }
-        let binade = BINADE.at(&[("format", &format.name())]);
+        let list: ParamList = &[("format", &format.name())];
+        rec.one(MAX.at(list), format.max());
+        rec.one(NORMAL.at(list), format.min_normal());
+        rec.one(SMALLEST.at(list), format.min_positive());
+        rec.one(EPSILON.at(list), format.epsilon());
+        rec.one(BITS.at(list), format.bits().into());
         for exponent in turning_points(format) {
-            let numbers = Samples::one(format.in_binade(exponent).into());
-            rec.record(binade.clone().with("exponent", exponent), numbers);
+            let numbers = format.in_binade(exponent).into();
+            rec.one(BINADE.at(list).with("exponent", exponent), numbers);
         }
         // Where 1 is: what the table shows.
-        rec.record(binade.with("exponent", "one"), Samples::one(format.in_binade(0).into()));
+        rec.one(BINADE.at(list).with("exponent", "one"), format.in_binade(0).into());
     }
     Ok(())
 }
@@ -165,7 +161,7 @@ fn convert(rec: &mut Recorder) -> Result<()> {
             if how == "readable" {
                 slowest = rate;
             } else {
-                rec.record(of(CONVERT_SPEEDUP), Samples::one(rate / slowest));
+                rec.one(of(CONVERT_SPEEDUP), rate / slowest);
             }
         }
     }
@@ -212,7 +208,7 @@ fn sums(rec: &mut Recorder) -> Result<()> {
             Adder::Dice => None,
         };
         if let Some(predicted) = predicted {
-            rec.record(of(STALL), Samples::one(predicted));
+            rec.one(of(STALL), predicted);
         }
         // Far enough for each sum to stagnate, whatever the budget. A sum in f32 is the CPU's own work.
         let counts = counts(match adder {
@@ -284,8 +280,7 @@ fn dot(rec: &mut Recorder) -> Result<()> {
         Budget::Full => (16, 21),
     };
     for (name, format) in DOTS {
-        let half_gap = Samples::one(0.5 * format.epsilon());
-        rec.record(HALF_GAP.at(&[("sum", &name)]), half_gap);
+        rec.one(HALF_GAP.at(&[("sum", &name)]), 0.5 * format.epsilon());
         for n in (4..=longest).step_by(2).map(|power| 1_usize << power) {
             let errors = (0..seeds).map(|seed| dot_error(name, format, n, seed));
             rec.record(DOT.at(&[("sum", &name), ("n", &n)]), Samples(errors.collect()));
