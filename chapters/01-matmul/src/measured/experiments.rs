@@ -8,9 +8,7 @@ use crate::{
     sums,
 };
 use lab::{
-    Budget, Experiment, Key, Plan, Race, Recorder, Result, Samples, Unit,
-    key::Kind,
-    measure,
+    Budget, Experiment, Key, Plan, Race, Recorder, Result, Unit, measure,
     peak::{self, Traffic},
     random::numbers,
     record::{Limit, ParamList},
@@ -58,16 +56,14 @@ lab::keys! {
     pub PAIRS_GAIN: measured "matmul.pairs.gain", Ratio, ["n", "threads"];
     /// Their distance from the product in f64.
     pub BF16_ERROR: measured "matmul.bf16.error", Number, ["inputs"];
+    /// Loads, stores, and lines fetched into each level.
+    pub MISSES: simulated "matmul.misses", Count, ["n", "rung", "event"];
+    /// Over the multiply-adds of the product.
+    pub PER_STEP: simulated "matmul.misses.per_step", Number, ["n", "rung", "event"];
+    /// Their operations for each byte that the first-level cache fetches.
+    pub INTENSITY: simulated "matmul.roofline.intensity", Number, ["rung"];
 }
-/// Loads, stores, and lines fetched into each level.
-pub const MISSES: Key =
-    Key::new(Kind::Simulated, "matmul.misses", Unit::Count, &["n", "rung", "event"]);
-/// Over the multiply-adds of the product.
-pub const PER_STEP: Key =
-    Key::new(Kind::Simulated, "matmul.misses.per_step", Unit::Number, &["n", "rung", "event"]);
-/// Their operations for each byte that the first-level cache fetches.
-pub const INTENSITY: Key =
-    Key::new(Kind::Simulated, "matmul.roofline.intensity", Unit::Number, &["rung"]);
+
 /// What the chapter measures.
 pub fn experiments() -> Vec<Experiment> {
     lab::experiments! {
@@ -149,7 +145,7 @@ pub fn vectorise(r: &mut Recorder) -> Result<()> {
         sums::row_update(black_box(&mut y), black_box(1e-9), black_box(&x));
     });
     for (name, rate) in [("eight-sums", eight), ("row-update", row)] {
-        r.record(VECTORISE_SPEEDUP.at(&[("loop", &name)]), Samples::one(rate / one_sum));
+        r.one(VECTORISE_SPEEDUP.at(&[("loop", &name)]), rate / one_sum);
     }
     Ok(())
 }
@@ -184,8 +180,8 @@ pub fn misses(r: &mut Recorder, n: usize) -> Result<()> {
             ("l2", counts.l2_misses),
         ] {
             let list: ParamList = &[("n", &n), ("rung", &pattern.name()), ("event", &event)];
-            r.record(MISSES.at(list), Samples::one(number as f64));
-            r.record(PER_STEP.at(list), Samples::one(number as f64 / steps));
+            r.one(MISSES.at(list), number as f64);
+            r.one(PER_STEP.at(list), number as f64 / steps);
         }
     }
     Ok(())
@@ -225,7 +221,7 @@ pub fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
         let rate = r.record(rate.against(rung.unit.peak(cores(rung.parallel))), samples);
         for (over, before) in speedups {
             if let Some(before) = before {
-                r.record(speedup.clone().with("over", over), Samples::one(rate / before));
+                r.one(speedup.clone().with("over", over), rate / before);
             }
         }
         rates.push(rate);
@@ -240,7 +236,7 @@ pub fn rungs(r: &mut Recorder, n: usize) -> Result<()> {
             .fold(0.0, f64::max);
         let total = TOTAL.at(&[("n", &n), ("inputs", &inputs)]);
         if fastest > 0.0 {
-            r.record(total, Samples::one(fastest / rates[0]));
+            r.one(total, fastest / rates[0]);
         } else {
             r.skip_at(total, "this CPU has neither AVX512-BF16 nor AMX");
         }
@@ -297,13 +293,12 @@ pub fn roofs(r: &mut Recorder, n: usize) -> Result<()> {
     let shape = Shape::square(n);
     let measuring = plan(r.budget, 150, 1000, 5);
     let limit = peak::fma_f32(1);
-    r.record(PEAK.at(&[]), Samples::one(limit.value));
+    r.one(PEAK.at(&[]), limit.value);
     let from = |from: &str| BANDWIDTH.at(&[("from", &from)]);
     // Half of the cache, so that other data has room: far more than the first level holds.
     let from_l2 = r.record(from("l2"), roofline::read_bandwidth(measuring, L2 / 2));
     r.record(from("memory"), peak::bandwidth_samples(Traffic::Read, 1, measuring));
-    let compulsory = shape.operations() / shape.bytes();
-    r.record(INTENSITY.at(&[("rung", &"compulsory")]), Samples::one(compulsory));
+    r.one(INTENSITY.at(&[("rung", &"compulsory")]), shape.operations() / shape.bytes());
 
     let (a, b, mut c) = (numbers(n * n, 1), numbers(n * n, 2), vec![0.0; n * n]);
     let rungs = ladder();
@@ -311,7 +306,7 @@ pub fn roofs(r: &mut Recorder, n: usize) -> Result<()> {
         let Some(rung) = rungs.iter().find(|rung| rung.key == pattern.name()) else { continue };
         let fetched = (counts.l1_misses * LINE as u64) as f64;
         let intensity = shape.operations() / fetched;
-        r.record(INTENSITY.at(&[("rung", &rung.key)]), Samples::one(intensity));
+        r.one(INTENSITY.at(&[("rung", &rung.key)]), intensity);
         let roof = Limit {
             name: format!("the roofline at {} operations per byte", Unit::Number.format(intensity)),
             value: roofline::bound(intensity, limit.value, from_l2),
@@ -447,7 +442,7 @@ pub fn shapes(r: &mut Recorder, batches: &[usize], layers: &[(usize, usize)]) ->
 /// # Errors
 /// A product's.
 pub fn scaling(r: &mut Recorder, sizes: &[usize]) -> Result<()> {
-    r.record(SCALING_THREADS.at(&[]), Samples::one(parallel::available() as f64));
+    r.one(SCALING_THREADS.at(&[]), parallel::available() as f64);
     for &n in sizes {
         let gain = SCALING.at(&[("n", &n)]);
         r.note_at(&gain);
@@ -551,7 +546,7 @@ fn errors(r: &mut Recorder) -> crate::Result<()> {
     bgemm_on(Multiplier::best(), MatMut::new(&mut c, N, N)?, a, b, Options::default())?;
     let in_bf16 = error(&c);
     for (inputs, error) in [("f32", in_f32), ("bf16", in_bf16)] {
-        r.record(BF16_ERROR.at(&[("inputs", &inputs)]), Samples::one(error));
+        r.one(BF16_ERROR.at(&[("inputs", &inputs)]), error);
     }
     Ok(())
 }
