@@ -1,6 +1,6 @@
 //! One cell of a notebook.
 
-use super::{made::KEY, ran::Ran};
+use super::ran::Ran;
 use serde_json::{Value, json};
 
 /// When a code cell runs, and what is to come of it.
@@ -32,18 +32,14 @@ impl Runs {
     }
 
     /// A cell's metadata.
-    pub(super) fn metadata(self, ran: Option<&Ran>) -> Value {
-        let mut metadata = match Self::MARKS.iter().find(|(runs, _, _)| *runs == self) {
+    pub(super) fn metadata(self) -> Value {
+        match Self::MARKS.iter().find(|(runs, _, _)| *runs == self) {
             Some((Self::Draws, _, tag)) => {
                 json!({ "jupyter": { "source_hidden": true }, "tags": [tag] })
             }
             Some((_, _, tag)) => json!({ "tags": [tag] }),
             None => json!({}),
-        };
-        if let Some(ran) = ran {
-            metadata[KEY] = json!(ran);
         }
-        metadata
     }
 }
 

@@ -84,14 +84,20 @@ impl Notebook {
                 Kind::Markdown => json!({
                     "cell_type": "markdown", "id": cell.id, "metadata": {}, "source": lines(&cell.source),
                 }),
-                Kind::Code { runs, outputs, count, ran } => json!({
-                    "cell_type": "code",
-                    "execution_count": count,
-                    "id": cell.id,
-                    "metadata": runs.metadata(ran.as_ref()),
-                    "outputs": outputs,
-                    "source": lines(&cell.source),
-                }),
+                Kind::Code { runs, outputs, count, ran } => {
+                    let mut metadata = runs.metadata();
+                    if let Some(ran) = ran {
+                        metadata[KEY] = json!(ran);
+                    }
+                    json!({
+                        "cell_type": "code",
+                        "execution_count": count,
+                        "id": cell.id,
+                        "metadata": metadata,
+                        "outputs": outputs,
+                        "source": lines(&cell.source),
+                    })
+                }
             })
             .collect();
         let mut notebook = json!({
