@@ -120,7 +120,7 @@
     const label = ([x, y, w, h], text, more) => `<text x="${x + w / 2}" y="${y + h / 2 + 5}" text-anchor="middle" ${more}>${text}</text>`;
     for (let stage = 0; stage < stages; stage += 1) {
       const [x, y, w] = box({ stage, start: 0, end });
-      parts.push(tall ? `<text x="${x + w / 2}" y="16" text-anchor="middle">stage ${stage + 1}</text>` : `<text x="2" y="${y + 20}">stage ${stage + 1}</text><path d="M${x} ${y + 32.5}h${w}" stroke="currentColor" stroke-opacity="0.25"/>`);
+      parts.push(tall ? `<text x="${x + w / 2}" y="16" text-anchor="middle">stage ${stage}</text>` : `<text x="2" y="${y + 20}">stage ${stage}</text><path d="M${x} ${y + 32.5}h${w}" stroke="currentColor" stroke-opacity="0.25"/>`);
     }
     for (const gap of gaps(slots, stages)) {
       if (gap.start >= until) continue;
@@ -223,7 +223,7 @@
       this.facts({ time: `${time} of ${this.end}`, kept: kept(this.slots, this.stages, time).join(' · '), waited: bubbles });
       if (quiet) return;
       const now = this.slots.filter((slot) => slot.start < time && slot.end >= time);
-      const words = now.map(({ stage, work: { direction, micro } }) => `stage ${stage + 1} ${direction} ${micro + 1}`);
+      const words = now.map(({ stage, work: { direction, micro } }) => `stage ${stage} ${direction} ${micro + 1}`);
       this.say('.aloud', `Time ${time} of ${this.end}: ${words.join(', ') || 'nothing yet'}. Bubble so far: ${bubbles}.`);
     }
   }

@@ -28,7 +28,7 @@ export async function tried({ part, is, expect, choose, keys }) {
   await is('.kept', '1 · 0');
   expect('does not show the first work and that stage 2 waits', await part('.view .work').count() === 1 && await part('.view .bubble').count() === 1);
   await is('.waited', '1 of 2 units, 50.0%');
-  await is('.aloud', 'Time 1 of 27: stage 1 forward 1. Bubble so far: 1 of 2 units, 50.0%.');
+  await is('.aloud', 'Time 1 of 27: stage 0 forward 1. Bubble so far: 1 of 2 units, 50.0%.');
 
   // With the keyboard.
   await part('.view').focus();
