@@ -94,11 +94,30 @@ fn counted() -> Sizes {
         let lines = all.map(|(_, text)| script(&blanked(&text, false), mark)).sum();
         sizes.insert(name.to_owned(), lines);
     }
+    sizes.extend(engine());
     let ci = fs::read_to_string(root().join(".ci/run")).unwrap_or_default();
     *sizes.entry("shell".to_owned()).or_default() += script(&ci, "#");
     let pages = ["book", "chapters"].iter().flat_map(|folder| files(folder, &[".md"]));
     sizes.insert("fences".to_owned(), pages.map(|(_, text)| fenced(&text)).sum());
     sizes
+}
+
+/// The engine with its kernels and tests, and what of it an evening reads: the modules that its first file doesn't leave to
+/// another one.
+fn engine() -> [(String, usize); 2] {
+    let code = |(path, text): (String, String)| (path, script(&blanked(&text, false), "//"));
+    let of = |folder| files(&format!("chapters/05-performance/{folder}"), &[".rs", ".cl", ".h"]);
+    let all: usize = [of("engine"), of("gpu")].concat().into_iter().map(|file| code(file).1).sum();
+    let sources: Vec<_> = of("engine/src").into_iter().map(code).collect();
+    let first = fs::read_to_string(root().join("chapters/05-performance/engine/src/lib.rs"));
+    let first = first.expect("the engine has a first file");
+    let (_, later) = first.split_once("another one").expect("a list for another evening");
+    let evening = sources.iter().filter(|(path, _)| {
+        let module = path.split_once("src/").map_or("", |(_, module)| module);
+        !later.contains(&format!("`{}`", module.trim_end_matches(".rs").replace('/', "::")))
+    });
+    let evening = evening.map(|(_, lines)| lines).sum();
+    [("engine in all".to_owned(), all), ("engine in an evening".to_owned(), evening)]
 }
 
 /// Reads a list as [`written`] makes it.

@@ -4,7 +4,7 @@
 use crate::{
     backend::{Backend, Form},
     cpu::{Cpu, Ways},
-    device::Launch,
+    gather::Kept,
     model::Model,
     ops::{chain, loss},
     params::Named,
@@ -13,14 +13,11 @@ use crate::{
     rule::{ALONE, Rule, Update, clip, squares, update},
     state,
     tensor::{Place, Tensor},
-    words::{whole, whole_mut, words},
+    words::{whole_mut, words},
 };
 use backprop::adam::{Adam, Factors};
 use matmul::team::share;
 use std::{collections::HashMap, ops::Range};
-
-/// `gather.cl`: a batch out of what a device keeps.
-pub const GATHER: &str = include_str!("../kernels/gather.cl");
 
 /// A model in training.
 pub struct Step<B: Backend = Cpu> {
@@ -50,15 +47,6 @@ pub struct Step<B: Backend = Cpu> {
 
 /// A pass with its batch before it and its update behind it, and whether the gradient is clipped between them.
 pub type Entire = (Pass, bool);
-
-/// What batches are gathered from.
-#[derive(Clone, Copy)]
-enum Kept {
-    /// So many images with their labels.
-    Images(usize),
-    /// So many tokens, in windows of a length.
-    Stream(usize, usize),
-}
 
 /// How a rank of several records a step, and what it keeps; one device records and keeps all.
 // ANCHOR: split
@@ -355,10 +343,7 @@ impl<B: Backend> Step<B> {
     /// # Panics
     /// If there is no such image, or window.
     pub fn arrange(&mut self, order: &[u32]) {
-        let count = match self.kept {
-            Kept::Images(images) => images,
-            Kept::Stream(tokens, length) => tokens.saturating_sub(length),
-        };
+        let count = self.kept.beginnings();
         assert!(order.iter().all(|at| (*at as usize) < count), "a number beyond all {count}");
         if order.len() > self.order {
             self.gather_from(self.kept);
@@ -390,11 +375,7 @@ impl<B: Backend> Step<B> {
 
     /// Makes room for a batch out of the order.
     fn take(&mut self, first: usize, rows: usize) {
-        let images = match self.kept {
-            Kept::Images(_) => rows,
-            Kept::Stream(_, length) => rows.div_ceil(length),
-        };
-        let (end, order) = (first + images, self.order);
+        let (end, order) = (first + self.kept.taken(rows), self.order);
         assert!(end <= order, "a batch ends at {end} of an order of {order}");
         self.room(rows);
         self.state[state::START] = first as u32;
@@ -403,10 +384,7 @@ impl<B: Backend> Step<B> {
     fn gathered(&self, rows: usize) -> Program {
         let mut cx = Recorder::new(Pass { rows, ..ALONE }, self.device.form());
         let order = Tensor::new(Place::Order, 0, self.order, 1);
-        cx.of("batch", |cx| match self.kept {
-            Kept::Images(data) => gather(cx, order, [data, self.model.inputs]),
-            Kept::Stream(tokens, length) => windows(cx, order, [tokens, length]),
-        });
+        cx.of("batch", |cx| self.kept.record(cx, order, self.model.inputs));
         cx.finish()
     }
 
@@ -568,37 +546,3 @@ pub fn program(model: &Model, pass: Pass, form: Form) -> Program {
     cx.finish()
 }
 // ANCHOR_END: record
-
-/// A batch out of so many images, of so many numbers each.
-fn gather(cx: &mut Recorder, order: Tensor, [data, cols]: [usize; 2]) {
-    let (rows, of) = (cx.pass.rows, Tensor::new);
-    let [images, truth] = [(Place::Data, cols), (Place::Truth, 1)].map(|(p, n)| of(p, 0, data, n));
-    let reads = [images, truth, order, state::tensor()].map(Tensor::whole);
-    let writes =
-        [(Place::Input, cols), (Place::Labels, 1)].map(|(p, n)| of(p, 0, rows, n).by_rows());
-    cx.rows("gather", rows, reads, writes, move |first, reads, [images, labels]| {
-        let [data, truth, order, state] = reads;
-        let order = &whole(order)[first + whole(state)[state::START] as usize..];
-        for (at, (to, label)) in order.iter().zip(images.chunks_exact_mut(cols).zip(labels)) {
-            to.copy_from_slice(&data[*at as usize * cols..][..cols]);
-            *label = truth[*at as usize];
-        }
-    })
-    .launches(Launch::each(GATHER, "gather", rows * cols).with(&[cols]));
-}
-
-/// A batch of windows of a length out of so many tokens, and of each token the one behind it.
-fn windows(cx: &mut Recorder, order: Tensor, [tokens, length]: [usize; 2]) {
-    let (rows, of) = (cx.pass.rows, Tensor::new);
-    let reads = [of(Place::Data, 0, tokens, 1), order, state::tensor()].map(Tensor::whole);
-    let writes = [Place::Input, Place::Labels].map(|place| of(place, 0, rows, 1).by_rows());
-    cx.rows("gather", rows, reads, writes, move |first, reads, [tokens, targets]| {
-        let [stream, order, state] = reads;
-        let order = &whole(order)[whole(state)[state::START] as usize..];
-        for (at, (token, target)) in (first..).zip(tokens.iter_mut().zip(targets)) {
-            let at = order[at / length] as usize + at % length;
-            (*token, *target) = (stream[at], stream[at + 1]);
-        }
-    })
-    .launches(Launch::each(GATHER, "windows", rows).with(&[length]));
-}

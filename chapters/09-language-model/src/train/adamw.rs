@@ -4,7 +4,7 @@
 //! Matrices shrink. The scales of the normalisations do not: they would be pulled to zero, where a layer is silent.
 
 use crate::{Config, Layout};
-use backprop::adam::{self, Adam};
+use backprop::adam::{self, Adam, Factors, fused};
 use engine::{
     params::{Named, Params},
     rule::{Kernel, Rule, Update},
@@ -47,70 +47,34 @@ pub fn tensors(params: &Params, config: &Config) -> Vec<(Range<usize>, bool)> {
     params.tensors.iter().map(tensor).collect()
 }
 
-/// What a step multiplies with: it depends on the number of the step alone.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Factors {
-    /// What is left of a weight.
-    pub kept: f32,
-    /// What the gradient is multiplied with.
-    pub clip: f32,
-    /// Each mean's factor, and the new value's.
-    pub beta1: [f32; 2],
-    pub beta2: [f32; 2],
-    /// η·√(1 − β₂ᵗ) / (1 − β₁ᵗ), and ε·√(1 − β₂ᵗ).
-    pub lr: f32,
-    pub eps: f32,
-}
-
-impl Factors {
-    /// Those of step number `t` (from 1) at the learning rate `lr`, for a tensor that shrinks or does not.
-    pub fn new(rule: &AdamW, (t, lr, clip): (u64, f64, f32), shrinks: bool) -> Self {
-        let t = i32::try_from(t).unwrap_or(i32::MAX);
-        let (part1, part2) = (1.0 - rule.beta1.powi(t), 1.0 - rule.beta2.powi(t));
-        let kept = if shrinks { 1.0 - lr * rule.decay } else { 1.0 };
-        Self {
-            kept: kept as f32,
-            clip,
-            beta1: [rule.beta1 as f32, (1.0 - rule.beta1) as f32],
-            beta2: [rule.beta2 as f32, (1.0 - rule.beta2) as f32],
-            lr: (lr * part2.sqrt() / part1) as f32,
-            eps: (rule.eps * part2.sqrt()) as f32,
-        }
-    }
-}
-
-/// One pass over four arrays.
-// ANCHOR: one_pass
-#[inline(always)]
-fn one_pass(f: Factors, [p, m, v]: [&mut [f32]; 3], g: &[f32]) {
-    for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {
-        let g = g * f.clip;
-        *m = f.beta1[0] * *m + f.beta1[1] * g;
-        *v = f.beta2[0] * *v + f.beta2[1] * g * g;
-        *p = *p * f.kept - f.lr * *m / (v.sqrt() + f.eps);
-    }
-}
-// ANCHOR_END: one_pass
-
-/// A `step`, which is its number (from 1), its learning rate and what the gradient is multiplied with.
+/// A `step`, which is its number (from 1), its learning rate and what the gradient is multiplied with, of all `tensors`:
+/// where each lies, and whether it shrinks.
 ///
 /// # Panics
 /// If the lengths differ.
+// ANCHOR: update
 pub fn update(
     rule: &AdamW,
-    step: (u64, f64, f32),
+    (t, lr, clip): (i32, f64, f32),
     p: &mut [f32],
     (m, v): (&mut [f32], &mut [f32]),
     g: &[f32],
     tensors: &[(Range<usize>, bool)],
 ) {
-    assert!(p.len() == g.len() && m.len() == g.len() && v.len() == g.len(), "four equal lengths");
+    let AdamW { beta1, beta2, eps, decay } = *rule;
+    let adam = Adam { lr, beta1, beta2, eps };
+    let factors = Factors::new(&adam, t).clipped(clip);
     for (range, shrinks) in tensors {
-        let (factors, g) = (Factors::new(rule, step, *shrinks), &g[range.clone()]);
-        let to = [&mut *p, &mut *m, &mut *v].map(|all| &mut all[range.clone()]);
-        wide!(|| one_pass(factors, to, g));
+        let own = [&mut *p, &mut *m, &mut *v];
+        let [p, m, v] = own.map(|all| &mut all[range.clone()]);
+        if *shrinks {
+            let kept = (1.0 - lr * decay) as f32;
+            wide!(|| p.iter_mut().for_each(|p| *p *= kept));
+        }
+        fused(factors, p, m, v, &g[range.clone()]);
     }
 }
+// ANCHOR_END: update
 
 /// The parts of the tensors that lie in `own`, numbered from its beginning.
 pub fn inside(tensors: &[(Range<usize>, bool)], own: &Range<usize>) -> Vec<(Range<usize>, bool)> {
@@ -129,9 +93,8 @@ impl AdamW {
         let spared = tensors.iter().filter(|(_, shrinks)| !shrinks);
         let spared = spared.map(|(range, _)| range.clone()).collect();
         let code = move |Update { step, rate, clip, first, p, means, g }: Update| {
-            let step = (step as u64, f64::from(rate), clip);
             let own = inside(&tensors, &(first..first + p.len()));
-            update(&self, step, p, means.into(), g, &own);
+            update(&self, (step, f64::from(rate), clip), p, means.into(), g, &own);
         };
         let means = Adam { beta1, beta2, eps, ..Adam::default() };
         Rule::new(code, Some((Kernel::AdamW, decay as f32))).with(means, spared)

@@ -7,13 +7,8 @@ use crate::{
 };
 use cpu_gpu::gpu::testing::nvrtc;
 use engine::{
-    device::Macros,
-    plan::Plan,
-    program::Numbers,
-    ranks::RANKS,
-    record::Pass,
-    rule::UPDATE,
-    step::{GATHER, program},
+    device::Macros, gather::GATHER, plan::Plan, program::Numbers, ranks::RANKS, record::Pass,
+    rule::UPDATE, step::program,
 };
 use engine_gpu::{
     cast::{FORM, launches},

@@ -15,7 +15,7 @@ fn equals_the_paper_in_f64() {
     let mut wanted = wide(&p);
     let (mut mine, mut paper) = (Moments::zeros(len), adam::Moments::zeros(len));
     for t in 1..=5 {
-        let (lr, clip, g) = (0.01 * t as f64, 0.5, numbers(len, 10 + t));
+        let (lr, clip, g) = (0.01 * f64::from(t), 0.5, numbers(len, 10 + t as u64));
         update(&rule, (t, lr, clip), &mut p, mine.slices(), &g, &tensors);
         for (at, w) in wanted.iter_mut().enumerate() {
             *w *= if (20_000..20_010).contains(&at) { 1.0 } else { 1.0 - lr * 0.2 };
@@ -23,7 +23,7 @@ fn equals_the_paper_in_f64() {
         let g: Vec<f64> = wide(&g).iter().map(|g| g * 0.5).collect();
         let AdamW { beta1, beta2, eps, .. } = rule;
         let plain = adam::Adam { lr, beta1, beta2, eps };
-        adam::step(&plain, t as i32, &mut wanted, paper.slices(), &g);
+        adam::step(&plain, t, &mut wanted, paper.slices(), &g);
     }
     assert!(error(&wide(&p), &wanted) < 1e-6);
     assert!(error(&wide(&p[20_000..20_010]), &wanted[20_000..20_010]) < 1e-6);
