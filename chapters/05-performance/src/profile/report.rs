@@ -208,20 +208,22 @@ fn summary(
     Ok(Profile::of(on_images(model, batch), events, [Samples(total), plain]))
 }
 
+/// An operation's fraction of its roofline. One above it has its data out of a cache.
+pub fn of_roof(share: f64) -> String {
+    match 100.0 * share {
+        percent if percent > 100.5 => "cached".into(),
+        percent if percent > 0.0 => format!("{percent:.0}%"),
+        _ => "–".into(),
+    }
+}
+
 /// A table of at most so many operations, under a peak in FLOP/s, infinite if nobody knows it, and a bandwidth in B/s; the rest is
 /// summed up.
 pub fn table(profile: &Profile, peak: f64, bandwidth: f64, most: usize) -> TableData {
     let mut rows: Vec<Vec<String>> = Vec::new();
-    let mut rest = 0.0;
-    for (at, row) in profile.rows.iter().enumerate() {
+    let (shown, others) = profile.rows.split_at(most.min(profile.rows.len()));
+    for row in shown {
         let median = row.seconds.median();
-        if at >= most {
-            rest += profile.share(row);
-            continue;
-        }
-        let bound = row.cost.seconds(peak, bandwidth);
-        let of_roof =
-            if bound > 0.0 { format!("{:.0}%", 100.0 * bound / median) } else { "–".into() };
         let times = if row.times > 1 { format!(" ×{}", row.times) } else { String::new() };
         rows.push(vec![
             format!("{}{times}", row.name),
@@ -231,13 +233,13 @@ pub fn table(profile: &Profile, peak: f64, bandwidth: f64, most: usize) -> Table
             format!("{:.1}", row.cost.flops() / 1e6),
             format!("{:.2}", row.cost.bytes / 1e6),
             format!("{:.1}", row.cost.intensity()),
-            of_roof,
+            of_roof(row.cost.seconds(peak, bandwidth) / median),
         ]);
     }
+    let rest: f64 = others.iter().map(|row| profile.share(row)).sum();
     if rest > 0.0 {
-        let mut row = vec!["all others".to_owned(), String::new(), String::new()];
-        row.extend([format!("{:.1}%", 100.0 * rest)]);
-        row.resize(8, String::new());
+        let mut row = vec![String::new(); 8];
+        (row[0], row[3]) = ("all others".to_owned(), format!("{:.1}%", 100.0 * rest));
         rows.push(row);
     }
     let head = ["operation", "phase", "time", "share", "MFLOP", "MB", "FLOP/B", "of roof"];

@@ -4,6 +4,7 @@ use super::lanes::{self, Bar};
 use crate::measured::experiments::profile::{
     BANDWIDTH, BATCH, BYTES, EVENT, FLOPS, PEAK, ROOFLINE, SECONDS, SHARE, TOTAL,
 };
+use crate::profile::report::of_roof;
 use lab::{
     Drawing, Figure, Key, Records, Result, Table, TableData, Unit,
     plot::{Axis, LimitLine, LinePlot, Scale, Series},
@@ -79,10 +80,7 @@ fn table(records: &Records, model: Model) -> Result<TableData> {
             bytes if bytes > 0.0 => format!("{:.1}", number(FLOPS, value) / bytes),
             _ => "–".into(),
         })
-        .column("of roofline", |value| match number(ROOFLINE, value) {
-            share if share > 0.0 => format!("{:.0}%", 100.0 * share),
-            _ => "–".into(),
-        })
+        .column("of roofline", |value| of_roof(number(ROOFLINE, value)))
         .table(records, caption)
 }
 

@@ -38,8 +38,8 @@ fn launches_of_an_operation_are_summed_and_the_rest_is_idle() {
     ];
     assert!(rows.eq(wanted));
     // 18 operations in 3 seconds, and 9 bytes, where 10 and 6 a second are the most.
-    let row = &table(&profile, 10.0, 6.0, 9).rows[2];
-    assert_eq!(row[7], "60%");
+    let of_roof = |bandwidth| table(&profile, 10.0, bandwidth, 9).rows[2][7].clone();
+    assert_eq!([6.0, 2.0].map(of_roof), ["60%", "cached"]);
     let roof = format!("The roof: {}.", Unit::BytesPerSecond.format(6.0));
     assert!(table(&profile, f64::INFINITY, 6.0, 9).caption.ends_with(&roof));
 }
