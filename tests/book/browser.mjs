@@ -270,7 +270,7 @@ async function switches(tab, where, page) {
     const after = await machines(tab);
     if (after.shown !== other) fail(where, `shows ${after.shown} after ${other} was chosen`);
   }
-  if (charted.includes(page)) await charts({ tab, where, page, fail });
+  if (charted.includes(page)) await charts({ tab, where, fail });
 }
 
 async function reload(tab) {

@@ -1,11 +1,5 @@
 // Charts in the browser: whether what they say can be read, and whether they tell their values.
 
-// Exemptions: page, words of the message, and why. The list only shrinks.
-const EXEMPT = [
-  // Five published points and their curves leave no room for a sixth name on a phone.
-  { page: '07-multi-gpu/simulator.html', words: '"published"' },
-];
-
 /** What is wrong with the charts that show, in words. */
 function look() {
   const wrong = [];
@@ -66,7 +60,7 @@ function look() {
  * No text of a chart overlaps another, lies on a line or is cut: of all charts on an open page, also in its hints, with the
  * numbers of every machine that has been chosen there, and with their other scales.
  */
-export async function charts({ tab, where, page, fail }) {
+export async function charts({ tab, where, fail }) {
   const found = new Set();
   const all = async () => (await tab.evaluate(look)).forEach((what) => found.add(what));
   // All hints and machines show at once, and then no longer.
@@ -85,7 +79,7 @@ export async function charts({ tab, where, page, fail }) {
   });
   if (scales) await all();
   await unfold(false);
-  for (const what of found) if (!EXEMPT.some((exempt) => exempt.page === page && what.includes(exempt.words))) fail(where, what);
+  for (const what of found) fail(where, what);
 }
 
 /** A chart tells its values to a pointer and to the keyboard, and changes its scale. */

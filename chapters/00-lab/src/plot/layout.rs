@@ -76,6 +76,7 @@ impl<'p> Layout<'p> {
         }
         for end in &self.ends {
             busy.line(&end.leader);
+            busy.label(&Spot::new(end.at.0 + 9.0, end.at.1, &end.lines, 0.0));
         }
         busy
     }

@@ -12,7 +12,7 @@ pub struct Spot {
 }
 
 impl Spot {
-    fn new(left: f64, middle: f64, lines: &[String], dislike: f64) -> Self {
+    pub fn new(left: f64, middle: f64, lines: &[String], dislike: f64) -> Self {
         let half = 0.5 * LINE * lines.len() as f64;
         let area = [left, middle - half, left + widest(lines), middle + half];
         Self { area, lines: lines.to_vec(), leader: Vec::new(), dislike }

@@ -1,5 +1,5 @@
 use super::{
-    canvas::TEXT,
+    canvas::{TEXT, text_width},
     layout::clipped,
     spots::{Busy, around, far_spot, quiet_spot, sampled, spread_apart, within},
     *,
@@ -91,19 +91,22 @@ fn a_line_plot_names_its_axes_its_series_and_its_limits() {
 
 #[test]
 fn names_at_the_ends_of_lines_do_not_overlap() {
-    let plot = line_plot(
-        Scale::Linear,
-        (0..8)
-            .map(|i| series(&format!("line {i}"), &[(0.0, 0.0), (1.0, 5.0 + 0.01 * f64::from(i))]))
-            .collect(),
-    );
-    let svg = plot.svg_on(Sheet::Wide);
-    let named = |line: &&str| line.contains(">line ");
-    let named = svg.lines().filter(named).collect::<Vec<_>>().join("\n");
-    let mut places = attributes(&named, "text", "y");
+    let line =
+        |i: i32| series(&format!("line {i}"), &[(0.0, 0.0), (1.0, 5.0 + 0.01 * f64::from(i))]);
+    let drawn = |series| line_plot(Scale::Linear, series).svg_on(Sheet::Wide);
+    let named = |svg: &str, name: &str, attribute: &str| {
+        let named = svg.lines().filter(|line| line.contains(name)).collect::<Vec<_>>().join("\n");
+        attributes(&named, "text", attribute)
+    };
+    let mut places = named(&drawn((0..8).map(line).collect()), ">line ", "y");
     assert_eq!(places.len(), 8);
     places.sort_by(f64::total_cmp);
     assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= TEXT), "{places:?}");
+    // And the name of a point beside one keeps off it.
+    let line = series("line with a long name", &[(0.0, 0.0), (1.0, 5.0)]);
+    let svg = drawn(vec![line, Series::dots("a point", vec![(1.0, 4.8)])]);
+    let [x, end] = [">a point<", ">line"].map(|name| named(&svg, name, "x")[0]);
+    assert!(x + text_width("a point") < end, "{svg}");
 }
 
 #[test]
