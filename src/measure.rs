@@ -67,7 +67,7 @@ pub struct Measure {
 pub enum Budget {
     /// About a minute for everything.
     Quick,
-    /// Good figures, without what trains for a quarter of an hour or more.
+    /// Good figures, in at most 60 minutes: without what trains for a quarter of an hour or more.
     Book,
     /// As long as good figures of everything need.
     Full,
@@ -197,6 +197,10 @@ fn receive(file: &Path, machine: Option<&str>, chapters: &[Chapter], records: &P
         None => made,
     };
     let folder = made.write(records)?;
+    if !made.left_out.is_empty() {
+        let keys: Vec<&str> = made.left_out.iter().map(String::as_str).collect();
+        say(&format!("left out, since this version has no such values: {}", keys.join(", ")));
+    }
     say(&format!(
         "{} values of {} are in {}. Look at them in the book (`cargo run -- book serve`), then commit the \
          folder.",

@@ -52,6 +52,9 @@ pub struct Contribution {
     pub machine: Machine,
     /// The records of its chapters, by the chapter's name.
     pub chapters: BTreeMap<String, ChapterRecord>,
+    /// The keys whose values [`unpack`] left out, since this version of the course does not have them.
+    #[serde(skip)]
+    pub left_out: BTreeSet<String>,
 }
 
 /// What `records` hold, ready to be sent: no paths, no more than `SENT` samples of a value, and commands made anew.
@@ -76,6 +79,7 @@ pub fn pack(records: &Records) -> Result<Contribution> {
         name: suggested_name(&records.machine),
         machine: records.machine.clone(),
         chapters,
+        left_out: BTreeSet::new(),
     };
     // Every text in it goes through the same sieve, whatever field it is in, now or later.
     let mut json = serde_json::to_value(&made).map_err(|e| Error::Message(e.to_string()))?;
@@ -86,8 +90,9 @@ pub fn pack(records: &Records) -> Result<Contribution> {
     serde_json::from_value(json).map_err(|e| Error::Message(e.to_string()))
 }
 
-/// The records in `text`, checked: known chapters, experiments and keys, the units of `references`, numbers that agree
-/// with their samples, texts without paths, a name that is a plain folder's.
+/// The records in `text`, checked: known chapters and experiments, the units of `references`, numbers that agree with their
+/// samples, texts without paths, a name that is a plain folder's. Values of other keys, such as a former version's, are left
+/// out.
 ///
 /// # Errors
 /// [`Error::Message`]: one message that says what is wrong and what to do.
@@ -95,7 +100,7 @@ pub fn unpack(text: &str, chapters: &[Chapter], references: &[Records]) -> Resul
     if text.len() as u64 > LONGEST {
         return Err(too_long());
     }
-    let made: Contribution = serde_json::from_str(unmarked(text))
+    let mut made: Contribution = serde_json::from_str(unmarked(text))
         .map_err(|e| asked(format!("this is not a file of `measure --send` ({e})")))?;
     if made.throughput_records != FORM {
         return Err(Error::Message(format!(
@@ -205,16 +210,14 @@ impl Contribution {
         Ok(found.map(String::as_str).collect())
     }
 
-    fn check(&self, chapters: &[Chapter], references: &[Records]) -> Result<()> {
-        let count = self.values().count();
-        if count > MOST_VALUES || count == 0 {
-            return Err(Error::Message(format!(
-                "the file has {count} values, and one of a machine has 1 to {MOST_VALUES}; ask for the file of \
-                 `measure --send`"
-            )));
-        }
+    fn check(&mut self, chapters: &[Chapter], references: &[Records]) -> Result<()> {
         check_machine(&self.machine)?;
-        let mut json = serde_json::to_value(self).map_err(|e| Error::Message(e.to_string()))?;
+        let mut plain = self.clone();
+        // What a model writes has lines.
+        let runs = plain.chapters.values_mut().flat_map(|chapter| &mut chapter.runs);
+        let params = runs.flat_map(|run| &mut run.values).flat_map(|v| v.params.values_mut());
+        params.for_each(|text| *text = text.replace('\n', " "));
+        let mut json = serde_json::to_value(plain).map_err(|e| Error::Message(e.to_string()))?;
         texts(&mut json, &mut |text| check_text(text))?;
         let mut known: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
         for value in references.iter().flat_map(Records::values) {
@@ -226,14 +229,14 @@ impl Contribution {
             let first = seen.insert((kind, what.to_owned()));
             first.then_some(()).ok_or_else(|| asked(format!("the file has `{what}` twice")))
         };
-        for (name, record) in &self.chapters {
+        for (name, record) in &mut self.chapters {
             let chapter = chapters.iter().find(|chapter| chapter.name == name);
             let chapter = chapter.ok_or_else(|| unknown("chapter", name))?;
-            for run in &record.runs {
-                check_run(run, chapter)?;
+            for run in &mut record.runs {
+                check_run(run, chapter, &mut self.left_out)?;
                 once("experiment", &run.experiment)?;
                 for value in &run.values {
-                    let what = record::name(&value.key, &value.params);
+                    let what = record::name(&value.key, &value.params).replace('\n', " ");
                     let alike = known.get(value.key.as_str()).map_or(&[][..], Vec::as_slice);
                     if let Some(why) = forms::fault(value, alike).or_else(|| fault(value)) {
                         return Err(asked(format!("`{what}` {why}")));
@@ -241,6 +244,13 @@ impl Contribution {
                     once("value", &what)?;
                 }
             }
+        }
+        let count = self.values().count();
+        if count > MOST_VALUES || count == 0 {
+            return Err(Error::Message(format!(
+                "the file has {count} values, and one of a machine has 1 to {MOST_VALUES}; ask for the file of \
+                 `measure --send`"
+            )));
         }
         Ok(())
     }
@@ -269,20 +279,16 @@ fn check_build(run: &Run) -> Result<()> {
     Ok(())
 }
 
-/// Known experiment and keys, and nothing in the run's own texts that `measure` does not write.
-fn check_run(run: &Run, chapter: &Chapter) -> Result<()> {
+/// A known experiment, and nothing in the run's own texts that `measure` does not write. What has no known key goes.
+fn check_run(run: &mut Run, chapter: &Chapter, left_out: &mut BTreeSet<String>) -> Result<()> {
     check_build(run)?;
-    let experiment = chapter
-        .experiments
-        .iter()
-        .find(|experiment| experiment.key == run.experiment)
-        .ok_or_else(|| unknown("experiment", &run.experiment))?;
+    let experiment = chapter.experiments.iter().find(|one| one.key == run.experiment);
+    let experiment = experiment.ok_or_else(|| unknown("experiment", &run.experiment))?;
+    let is_known = |key: &str| experiment.declared(key).is_some();
     let keys = run.values.iter().map(|v| &v.key).chain(run.skipped.iter().map(|s| &s.key));
-    for key in keys {
-        if experiment.declared(key).is_none() {
-            return Err(unknown("value", key));
-        }
-    }
+    left_out.extend(keys.filter(|key| !is_known(key)).cloned());
+    run.values.retain(|value| is_known(&value.key));
+    run.skipped.retain(|skipped| is_known(&skipped.key));
     let form: String = run.date.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     let dated = form == "0000-00-00T00:00:00Z";
     let hex = run.commit.trim_end_matches('+');

@@ -66,32 +66,27 @@ fn of_machine(asked: &Requirements) -> Vec<Row> {
     let wide = (has("avx2") && has("fma")) || has("neon");
     let noun = if machine.cores == 1 { "core" } else { "cores" };
     let cpu = format!("{}, {} {noun}", machine.cpu, machine.cores);
+    let memory = Some(machine::caches_and_memory().1).filter(|bytes| *bytes > 0);
     vec![
         asked.row("CPU", Some(cpu)),
         asked.row("vector units", wide.then(|| vectors.join(", "))),
         asked.row("bf16 vectors", has("avx512bf16").then(|| "AVX512-BF16".to_owned())),
         asked.row("matrix unit", has("amx-bf16").then(|| "AMX, bf16".to_owned())),
-        memory(asked, machine::caches_and_memory().1),
+        room(asked, "memory", memory, ["size unknown", ""]),
     ]
 }
 
-fn memory(asked: &Requirements, bytes: u64) -> Row {
-    let version = match bytes {
-        0 => "size unknown".to_owned(),
-        _ => Unit::Bytes.format(bytes as f64),
-    };
-    // A system that does not tell is not refused.
-    Row { found: bytes == 0 || bytes >= 1 << 30, ..asked.row("memory", Some(version)) }
+/// A row that takes a GiB. A system that does not tell how much there is is not refused.
+fn room(asked: &Requirements, name: &str, bytes: Option<u64>, [unknown, of]: [&str; 2]) -> Row {
+    let told = |bytes| Unit::Bytes.format(bytes as f64) + of;
+    let row = asked.row(name, Some(bytes.map_or_else(|| unknown.to_owned(), told)));
+    Row { found: bytes.is_none_or(|bytes| bytes >= 1 << 30), ..row }
 }
 
 fn disk(asked: &Requirements, data: Option<&Path>) -> Row {
     let folder = data.unwrap_or(Path::new("."));
     let free = ask("df", &["-Pk", &folder.to_string_lossy()]).and_then(|text| free_bytes(&text));
-    let version = match free {
-        None => "free space unknown".to_owned(),
-        Some(bytes) => format!("{} free", Unit::Bytes.format(bytes as f64)),
-    };
-    Row { found: free.is_none_or(|bytes| bytes >= 1 << 30), ..asked.row("disk", Some(version)) }
+    room(asked, "disk", free, ["free space unknown", " free"])
 }
 
 /// The fourth column of the second line of `df -Pk`: kibibytes that are free.

@@ -145,7 +145,7 @@ fn each_thing_that_is_wrong_is_one_sentence() {
         (with("\"demo\": {", "\"../demo\": {"), "names a path"),
         (with("\"demo\": {", "\"cooking\": {"), "no chapter `cooking`"),
         (with("\"experiment\": \"demo.rate\"", "\"experiment\": \"demo.pie\""), "no experiment"),
-        (with("\"experiment\": \"demo.rate\"", "\"experiment\": \"demo.more\""), "no value"),
+        (text.replace("\"key\": \"demo.rate", "\"key\": \"demo.old"), "has 0 values"),
         (with("\"FLOP/s\"", "\"s\""), "has the unit s"),
         (with("\"FLOP/s\"", "\"apples\""), "apples"),
         (with("\"median\": 149.5", "\"median\": 1e300"), "do not give"),
@@ -188,6 +188,8 @@ fn each_thing_that_is_wrong_is_one_sentence() {
     let value = runs[0].values[0].clone();
     runs[0].values.push(value);
     assert!(error(&doubled.text().unwrap()).contains("demo.rate n=64` twice"));
+    let old = unpack(&with("demo.rate.ratio", "demo.rate.old"), &demo(), &[records()]).unwrap();
+    assert_eq!((old.values().count(), old.left_out), (1, BTreeSet::from(["demo.rate.old".into()])));
     let empty = Records { chapters: BTreeMap::new(), ..records() };
     assert!(pack(&empty).unwrap_err().to_string().contains("nothing is measured"));
 }
@@ -196,7 +198,7 @@ fn each_thing_that_is_wrong_is_one_sentence() {
 fn a_key_may_have_two_units() {
     let mut two = records();
     let run = &mut two.chapters.get_mut("demo").unwrap().runs[0];
-    run.values.push(Value::new("demo.rate", &[("n", &"time")], Unit::Seconds, Samples(vec![1.0])));
+    run.values.push(Value::new("demo.rate", &[("n", &"a\nb")], Unit::Seconds, Samples(vec![1.0])));
     // And an experiment may have the name of its value.
     let (experiment, values) = (MORE.name.to_owned(), vec![MORE.at(&[]).value(Samples::one(1.0))]);
     let more = Run { experiment, values, skipped: vec![], ..run.clone() };
