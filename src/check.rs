@@ -26,12 +26,12 @@ const POLL: Duration = Duration::from_millis(250);
 Examples:
   cargo run -- check                             the next exercise that is not solved yet
   cargo run -- check matmul                      the next one of a chapter
-  cargo run -- check matmul/loop-order           one exercise
+  cargo run -- check matmul/loop-order           one exercise, also by its own name: loop-order
   cargo run -- check matmul/loop-order --watch   again each time you save it, then the next one
   cargo run -- check matmul/loop-order --hint    its first hint (--hint 2: the second)
   cargo run -- check --list                      all exercises, and which are solved")]
 pub struct Check {
-    /// CHAPTER or CHAPTER/EXERCISE, such as matmul/loop-order
+    /// CHAPTER, CHAPTER/EXERCISE or EXERCISE, such as matmul/loop-order
     which: Option<String>,
     /// List the exercises, and which are solved
     #[arg(long, conflicts_with_all = ["watch", "hint", "solution", "verify"])]
@@ -142,23 +142,18 @@ impl<'a> Session<'a> {
         // One after the other, until one is not solved: the rest need not be built.
         for (exercise, _) in states.iter().filter(|(_, solved)| *solved != Some(true)) {
             let outcome = self.outcome(exercise)?;
-            if outcome.is_solved() {
-                say(&format!("Solved: {} ({}).", exercise.readme.title, exercise.id()));
-                continue;
+            let (title, id) = (&exercise.readme.title, exercise.id());
+            match &outcome {
+                Outcome::Solved(_) => say(&format!("Solved: {title} ({id}).")),
+                Outcome::Lacking(why) => say(&format!("Passed over: {title} ({id}), since {why}.")),
+                _ => {
+                    say("");
+                    self.describe(exercise);
+                    Self::report(exercise, &outcome);
+                    self.advise(exercise);
+                    return Ok(());
+                }
             }
-            if let Outcome::Lacking(why) = &outcome {
-                say(&format!(
-                    "Passed over: {} ({}), since {why}.",
-                    exercise.readme.title,
-                    exercise.id()
-                ));
-                continue;
-            }
-            say("");
-            self.describe(exercise);
-            Self::report(exercise, &outcome);
-            self.advise(exercise);
-            return Ok(());
         }
         say("That is all of them.");
         Ok(())
@@ -201,9 +196,7 @@ impl<'a> Session<'a> {
         say("");
         Self::progress(&states);
         if states.iter().any(|(_, solved)| solved.is_none()) {
-            say(
-                "`check CHAPTER/EXERCISE` tests one, `check` the next one that is not known to be solved.",
-            );
+            say("`check EXERCISE` tests one, `check` the next that is not known to be solved.");
         }
         Ok(())
     }

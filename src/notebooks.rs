@@ -104,6 +104,9 @@ impl Notebooks {
         match self {
             Self::Setup(setup) => {
                 let jupyter = Jupyter::new(&root);
+                say(
+                    "Three steps, in all some ten minutes on two cores: Python packages, the Rust kernel, its first start.",
+                );
                 jupyter.set_up(!setup.headless)?;
                 let next = if setup.headless { "run" } else { "open" };
                 say(&format!(

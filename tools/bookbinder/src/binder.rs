@@ -164,9 +164,7 @@ impl Binder {
         machines::put_files(records, book)?;
         let notebooks = self.root.join("notebooks");
         if notebooks.is_dir() {
-            disk::copy_files(&notebooks, &book.join("notebooks"), |extension| {
-                extension == "ipynb"
-            })?;
+            disk::copy_files(&notebooks, &book.join("notebooks"), |kind| kind == "ipynb")?;
         }
         if let Some(made) = &self.docs {
             docs::copy(made, &self.chapters, book)?;

@@ -72,16 +72,11 @@ pub(super) fn part(records: &[Records]) -> Vec<BookItem> {
         let _ = writeln!(text, "- [{label}]({}.md)", records.name);
     }
     let mut first = Chapter::new("Records", text, "records/index.md", Vec::new());
-    first.sub_items = records
-        .iter()
-        .map(|records| {
-            BookItem::Chapter(Chapter::new(
-                &records.name,
-                machine_page(records),
-                format!("records/{}.md", records.name),
-                vec!["Records".to_owned()],
-            ))
-        })
-        .collect();
+    let page = |records: &Records| {
+        let (name, above) = (&records.name, vec!["Records".to_owned()]);
+        let path = format!("records/{name}.md");
+        BookItem::Chapter(Chapter::new(name, machine_page(records), path, above))
+    };
+    first.sub_items = records.iter().map(page).collect();
     vec![BookItem::Chapter(first)]
 }

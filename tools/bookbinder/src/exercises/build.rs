@@ -46,10 +46,8 @@ pub(super) fn build(
                 errors.push(message["message"]["rendered"].as_str().unwrap_or_default().to_owned());
             }
             Some("compiler-artifact") => {
-                if let Some(at) =
-                    exercises.iter().position(|exercise| is_test_of(&message, exercise))
-                    && let Some(program) = message["executable"].as_str()
-                {
+                let at = exercises.iter().position(|exercise| is_test_of(&message, exercise));
+                if let (Some(at), Some(program)) = (at, message["executable"].as_str()) {
                     programs[at] = Some(PathBuf::from(program));
                 }
             }

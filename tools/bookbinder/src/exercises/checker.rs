@@ -148,12 +148,9 @@ impl Checker {
                 Some(program) => self.test(exercise, &program),
                 None => self.run(exercise, version, note),
             };
-            let verified = in_order(
-                exercise,
-                || run(stub, Version::Exercise),
-                || run(solution, Version::Solution),
-            );
-            tell(exercise, verified);
+            let stub = || run(stub, Version::Exercise);
+            let solution = || run(solution, Version::Solution);
+            tell(exercise, in_order(exercise, stub, solution));
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::exercise::Exercise;
 use crate::{disk, manifest::package_name, text};
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use lab::names;
-use std::{fmt::Write as _, fs, path::Path};
+use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 /// All exercises, chapter by chapter, in the order of the pages. Those on no page come last.
 ///
@@ -65,7 +65,7 @@ fn quoted(root: &Path, chapter: &str) -> Vec<String> {
 }
 
 /// The exercises that `which` names: all of them (`None`), a chapter's (`matmul`, `1`, `01-matmul`), or one
-/// (`matmul/loop-order`). The beginning of a name will do.
+/// (`matmul/loop-order`, or `loop-order` where no other chapter has one of that name). The beginning of a name will do.
 ///
 /// # Errors
 /// If there is none: the message has names that there are.
@@ -78,7 +78,19 @@ pub fn select<'e>(exercises: &'e [Exercise], which: Option<&str>) -> Result<Vec<
         .chunk_by(|a, b| a.chapter == b.chapter)
         .map(|chapter| chapter[0].chapter.as_str())
         .collect();
-    let chapter = chapters[names::chapter("chapter", chapter, &chapters)?];
+    let place = names::chapter("chapter", chapter, &chapters);
+    if place.is_err() && name.is_none() && !which.starts_with(|c: char| c.is_ascii_digit()) {
+        let own = |e: &'e Exercise| [&*e.name, e.chapter.split_once('-').map_or("", |c| c.1)];
+        let names = Vec::from_iter(exercises.iter().flat_map(own).collect::<BTreeSet<&str>>());
+        let name = names[names::named("chapter or exercise", which, &names)?];
+        let found: Vec<&Exercise> = exercises.iter().filter(|e| e.name == name).collect();
+        if found.len() > 1 {
+            let ids: Vec<String> = found.iter().map(|exercise| exercise.id()).collect();
+            bail!("`{which}` may be {}", ids.join(" or "));
+        }
+        return Ok(found);
+    }
+    let chapter = chapters[place?];
     let mut here: Vec<&Exercise> = exercises.iter().filter(|e| e.chapter == chapter).collect();
     if let Some(name) = name {
         let names: Vec<&str> = here.iter().map(|exercise| exercise.name.as_str()).collect();

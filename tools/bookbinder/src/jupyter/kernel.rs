@@ -13,6 +13,7 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
+    time::Instant,
 };
 
 /// How many crates the kernel is made of, for the bar.
@@ -36,7 +37,7 @@ const LAB_SETTINGS: &str = r#"{
 impl Jupyter {
     /// Compiles the kernel, which takes minutes.
     pub(super) fn install_kernel(&self) -> Result<PathBuf> {
-        let build = self.folder.join("build");
+        let (build, began) = (self.folder.join("build"), Instant::now());
         let wait = Progress::new("Rust kernel", KERNEL_CRATES);
         let mut install = cargo();
         install
@@ -66,7 +67,8 @@ impl Jupyter {
             );
         }
         wait.finish();
-        warn(format!("Rust kernel: evcxr_jupyter {KERNEL} installed"));
+        let seconds = began.elapsed().as_secs();
+        warn(format!("Rust kernel: evcxr_jupyter {KERNEL} installed in {seconds} s"));
         fs::remove_dir_all(&build).with_context(|| format!("can't remove {}", build.display()))?;
         self.kernel().ok_or_else(|| {
             anyhow!("cargo installed the Rust kernel, but it is not in {}", self.folder.display())

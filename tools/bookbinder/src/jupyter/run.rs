@@ -139,10 +139,8 @@ impl<F: FnMut(Event)> Running<'_, F> {
             }
             (Some("dead"), _) => {
                 let why = event["why"].as_str().unwrap_or("the kernel died");
-                let cell = index.map_or_else(String::new, |index| {
-                    format!(", {}", named(&self.run.notebook, index))
-                });
-                self.dead = Some(format!("{}{cell}: {why}", self.name));
+                let cell = index.map(|index| format!(", {}", named(&self.run.notebook, index)));
+                self.dead = Some(format!("{}{}: {why}", self.name, cell.unwrap_or_default()));
             }
             _ => {}
         }

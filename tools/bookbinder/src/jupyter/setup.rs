@@ -27,10 +27,8 @@ impl Jupyter {
         self.make_python(lab)?;
         let kernel = match self.kernel() {
             Some(kernel) => {
-                warn(format!(
-                    "Rust kernel: evcxr_jupyter {KERNEL} is there ({})",
-                    kernel.display()
-                ));
+                let place = kernel.display();
+                warn(format!("Rust kernel: evcxr_jupyter {KERNEL} is there ({place})"));
                 kernel
             }
             None => self.install_kernel()?,
