@@ -12,11 +12,8 @@ use training::{
     Config, EngineKind, Model, Precision, Settings, Silent, Start, Watcher, checkpoint::Checkpoint,
 };
 
-fn config(settings: &Settings) -> Config {
-    Config {
-        settings: Settings { precision: Precision::Amp, ..settings.clone() },
-        ..Config::default()
-    }
+fn config(precision: Precision, settings: &Settings) -> Config {
+    Config { settings: Settings { precision, ..settings.clone() }, ..Config::default() }
 }
 
 /// Stops a run after so many steps.
@@ -34,9 +31,8 @@ fn learns_what_f32_learns() {
     let data = data::drawn(600, 200, 1);
     for model in [Model::Linear, Model::Mlp] {
         let settings = Settings { model, epochs: 4, batch: 32, ..Settings::default() };
-        let amp = train_on(&config(&settings), &data, &mut Silent).unwrap();
-        let full = Config { settings, ..Config::default() };
-        let full = train_on(&full, &data, &mut Silent).unwrap();
+        let [amp, full] = [Precision::Amp, Precision::F32]
+            .map(|precision| train_on(&config(precision, &settings), &data, &mut Silent).unwrap());
         let (a, b) = (amp.test_accuracy().unwrap(), full.test_accuracy().unwrap());
         assert!(b > 0.7 && (a - b).abs() < 0.03, "{model}: {a} against {b}");
         assert_ne!(amp.weights, full.weights);
@@ -48,11 +44,9 @@ fn every_model_goes_down_in_every_precision() {
     let data = data::drawn(96, 20, 2);
     for model in Model::ALL {
         let recipe = Settings { engine: EngineKind::Fast, ..Settings::of(model) };
+        let recipe = Settings { epochs: 2, batch: 16, dropout: 0.0, augment: false, ..recipe };
         let run = |precision| {
-            let settings = Settings { precision, epochs: 2, batch: 16, ..recipe.clone() };
-            let settings = Settings { dropout: 0.0, augment: false, ..settings };
-            let config = Config { settings, ..Config::default() };
-            let outcome = train_on(&config, &data, &mut Silent).unwrap();
+            let outcome = train_on(&config(precision, &recipe), &data, &mut Silent).unwrap();
             let losses = outcome.history.iter().map(|epoch| epoch.train_loss);
             (losses.collect::<Vec<_>>(), outcome)
         };
@@ -66,8 +60,8 @@ fn every_model_goes_down_in_every_precision() {
             assert_eq!(skipped.is_some(), precision == Precision::Amp, "{model}");
         }
         // By dfdx only the dense ones, and those in f16.
-        let config = config(&Settings { engine: EngineKind::Dfdx, epochs: 1, ..recipe });
-        let trained = train_on(&config, &data, &mut Silent);
+        let dfdx = Settings { engine: EngineKind::Dfdx, epochs: 1, ..recipe };
+        let trained = train_on(&config(Precision::Amp, &dfdx), &data, &mut Silent);
         let said = trained.err().map(|error| error.to_string());
         assert_eq!(said.is_none(), [Model::Linear, Model::Mlp].contains(&model), "{said:?}");
         assert!(said.is_none_or(|said| said.contains("leave out --engine")));
@@ -77,19 +71,21 @@ fn every_model_goes_down_in_every_precision() {
 #[test]
 fn a_stopped_run_goes_on_bit_for_bit_with_its_scale() {
     goes_on(Precision::Amp, &Settings::default()); // a copy in f16
-    let cnn = Settings { engine: EngineKind::Fast, ..Settings::of(Model::Cnn) };
-    goes_on(Precision::Amp, &cnn);
-    goes_on(Precision::Bf16, &cnn);
+    for model in Model::ALL {
+        let fast = Settings { engine: EngineKind::Fast, ..Settings::of(model) };
+        goes_on(Precision::Amp, &fast);
+        goes_on(Precision::Bf16, &fast);
+    }
 }
 
 fn goes_on(precision: Precision, settings: &Settings) {
     let f32 = Settings { epochs: 2, batch: 16, ..settings.clone() };
-    let config = || Config { settings: Settings { precision, ..f32.clone() }, ..Config::default() };
+    let config = config(precision, &f32);
     let data = data::drawn(112, 50, 2);
-    let whole = train_on(&config(), &data, &mut Silent).unwrap();
+    let whole = train_on(&config, &data, &mut Silent).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let first = Config { run: Some(run.clone()), ..config() };
+    let first = Config { run: Some(run.clone()), ..config };
     let stopped = train_on(&first, &data, &mut StopAfter(5)).unwrap();
     assert_eq!(stopped.stopped, Some((1, 5)));
     let saved = Checkpoint::load(&run).unwrap();
@@ -98,7 +94,7 @@ fn goes_on(precision: Precision, settings: &Settings) {
     assert_eq!(saved.optimizer.t + scale.map_or(0, |scale| scale.skipped), 5);
     let again = Config { start: Start::Resume, ..first.clone() };
     let resumed = train_on(&again, &data, &mut Silent).unwrap();
-    assert_eq!(resumed.weights, whole.weights);
+    assert!(resumed.weights == whole.weights, "{}, {precision}: other bits", settings.model);
     for file in [lab::run::METRICS, lab::run::MODEL, lab::run::CURVES] {
         assert!(run.join(file).exists(), "{file}");
     }
@@ -111,8 +107,7 @@ fn goes_on(precision: Precision, settings: &Settings) {
 fn chapter_4_alone_says_where_the_formats_are() {
     let data = data::drawn(20, 10, 1);
     for precision in [Precision::Amp, Precision::Bf16] {
-        let settings = Settings { precision, ..Settings::default() };
-        let chapter4 = Config { settings, ..Config::default() };
+        let chapter4 = config(precision, &Settings::default());
         refused(training::train_on(&chapter4, &data, &mut Silent), ["chapter 6", precision.name()]);
     }
 }
