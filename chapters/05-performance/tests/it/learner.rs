@@ -1,4 +1,8 @@
-use backprop::{check::wide, mlp::Mlp, softmax::loss_and_gradient};
+use backprop::{
+    check::{self, wide},
+    mlp::Mlp,
+    softmax::loss_and_gradient,
+};
 use cpu_gpu::gpu::testing;
 use dfdx::prelude::*;
 use engine_gpu::Gpu;
@@ -38,46 +42,58 @@ impl Watcher for Losses {
 fn config(engine: EngineKind, settings: &Settings) -> Config {
     Config {
         settings: Settings { engine, ..settings.clone() },
-        makers: Makers::on_cpu(by_engine, bytes),
+        makers: Makers { device: on_device, ..Makers::on_cpu(by_engine, bytes) },
         ..Config::default()
     }
 }
 
-/// The losses of all steps, and the weights at the end.
-fn trained(engine: EngineKind, settings: &Settings, data: &DataSet) -> (Vec<f64>, Vec<f32>) {
-    let mut losses = Losses(Vec::new(), usize::MAX);
-    let outcome = train_on(&config(engine, settings), data, &mut losses).unwrap();
+/// The losses of at most so many steps, and the weights at the end.
+fn run(config: &Config, data: &DataSet, steps: usize) -> (Vec<f64>, Vec<f32>) {
+    let mut losses = Losses(Vec::new(), steps);
+    let outcome = train_on(config, data, &mut losses).unwrap();
     (losses.0, outcome.weights)
 }
 
-/// Trains by both engines for a hundred steps. The distance of the weights at the end.
+/// [`run`] to the end by an engine.
+fn trained(engine: EngineKind, settings: &Settings, data: &DataSet) -> (Vec<f64>, Vec<f32>) {
+    run(&config(engine, settings), data, usize::MAX)
+}
+
+/// Trains by both engines, ten steps an epoch. The distance of the weights at the end.
 fn apart(settings: &Settings, data: &DataSet) -> f64 {
-    let Settings { model, optimizer, .. } = settings;
+    let (Settings { model, optimizer, .. }, steps) = (settings, 10 * settings.epochs);
     let (plain, there) = trained(EngineKind::Dfdx, settings, data);
     let (fast, here) = trained(EngineKind::Fast, settings, data);
-    assert_eq!((plain.len(), fast.len()), (100, 100));
+    assert_eq!((plain.len(), fast.len()), (steps, steps));
     for (step, (plain, fast)) in plain.iter().zip(&fast).enumerate() {
         let error = (plain - fast).abs() / plain;
         assert!(error < 1e-4, "{model}, {optimizer}, step {step}: {plain} and {fast}");
     }
-    assert!(plain[99] < 0.8 * plain[0], "{model}, {optimizer}: nothing was learned");
+    // So much that a rate which is off by a hundredth shows.
+    let most = if steps < 100 { 0.985 } else { 0.8 };
+    assert!(plain[steps - 1] < most * plain[0], "{model}, {optimizer}: nothing was learned");
     assert!(here != there, "{model}: both engines were the same");
-    backprop::check::error_f32(&here, &there)
+    check::error_f32(&here, &there)
 }
 
+/// Dense models for a hundred steps by every rule; the others, in which rounding grows faster, for twenty of SGD.
 #[test]
-fn both_engines_train_alike_for_a_hundred_steps() {
+fn both_engines_train_alike() {
     let data = data::drawn(660, 50, 4);
-    for model in [Model::Linear, Model::Mlp] {
-        for optimizer in Rule::ALL {
+    for model in Model::ALL {
+        let dense = [Model::Linear, Model::Mlp].contains(&model);
+        let (rules, epochs) = if dense { (&Rule::ALL[..], 10) } else { (&[Rule::Sgd][..], 2) };
+        // In twenty steps of the others' length a recurrent network hardly moves.
+        let by = if model == Model::Rnn { 20.0 } else { 1.0 / 3.0 };
+        for &optimizer in rules {
             let settings = Settings {
                 model,
                 optimizer,
                 decay: 0.01,
                 dropout: 0.0,
-                lr: optimizer.usual_rate() / 3.0,
+                lr: by * optimizer.usual_rate(),
                 batch: 66,
-                epochs: 10,
+                epochs,
                 ..Settings::default()
             };
             let error = apart(&settings, &data);
@@ -133,11 +149,11 @@ fn gradients_are_those_of_dfdx_and_of_dense_layers_those_by_hand() {
                 }
             }
             let mut errors =
-                vec![backprop::check::error_f32(&step.to_file(Place::Gradient), &wanted)];
+                vec![check::error_f32(&step.to_file(Place::Gradient), &wanted)];
             let sizes: &[usize] = if model == Model::Mlp { &[784, 128, 10] } else { &[784, 10] };
             if [Model::Linear, Model::Mlp].contains(&model) {
                 let [found, wanted] = by_hand(&mut step, sizes, BATCH);
-                errors.push(backprop::check::error(&found, &wanted));
+                errors.push(check::error(&found, &wanted));
             }
             for error in errors {
                 // A sum so near to zero that rounding decides whether a ReLU passes it on makes another gradient.
@@ -198,7 +214,7 @@ fn pieces_and_segments_train_alike() {
         let whole = of(settings.clone());
         assert!(of(Settings { recompute: 3, ..settings.clone() }) == whole, "{model}");
         let pieces = of(Settings { accumulate: Some(16), ..settings });
-        let off = backprop::check::error_f32(&pieces, &whole);
+        let off = check::error_f32(&pieces, &whole);
         assert!(model == Model::Resnet || off < 1e-3, "{model}: {off}");
     }
 }
@@ -218,7 +234,7 @@ fn weights_names_and_predictions_are_those_of_dfdx() {
         let index: Vec<usize> = (0..50).collect();
         let [here, there] =
             [&fast, &plain].map(|learner| learner.scores(set.images(&index).unwrap()).unwrap());
-        assert!(backprop::check::error_f32(&here, &there) < 1e-5, "{model}");
+        assert!(check::error_f32(&here, &there) < 1e-5, "{model}");
         let own = operations(model, 0.0).params.tensors;
         assert_eq!(own.into_iter().map(|named| named.name).collect::<Vec<_>>(), names(model));
     }
@@ -266,38 +282,21 @@ fn a_device_trains_as_the_cores_do_and_goes_on_with_the_same_bits() {
     let _turn = testing::turn();
     let data = data::drawn(200, 30, 4);
     for (model, optimizer) in [(Model::Linear, Rule::Momentum), (Model::Mlp, Rule::AdamW)] {
-        let settings = Settings {
-            model,
-            optimizer,
-            decay: 0.01,
-            batch: 66,
-            epochs: 3,
-            engine: EngineKind::Fast,
-            ..Settings::default()
+        let settings =
+            Settings { model, optimizer, decay: 0.01, batch: 66, epochs: 3, ..Settings::default() };
+        let train = |device, folder: Option<&std::path::Path>, start, steps| {
+            let config = config(EngineKind::Fast, &settings);
+            run(&Config { device, run: folder.map(Into::into), start, ..config }, &data, steps)
         };
-        let makers = Makers { device: on_device, ..Makers::on_cpu(by_engine, bytes) };
-        let on = |device, run: Option<&std::path::Path>, start| Config {
-            settings: settings.clone(),
-            device,
-            makers,
-            run: run.map(ToOwned::to_owned),
-            start,
-            ..Config::default()
-        };
-        let train = |config: &Config, steps| {
-            let mut losses = Losses(Vec::new(), steps);
-            let outcome = train_on(config, &data, &mut losses).unwrap();
-            (losses.0, outcome.weights)
-        };
-        let (wanted, _) = train(&on(lab::Device::Cpu, None, Start::New), usize::MAX);
-        let (found, weights) = train(&on(device, None, Start::New), usize::MAX);
+        let (wanted, _) = train(lab::Device::Cpu, None, Start::New, usize::MAX);
+        let (found, weights) = train(device, None, Start::New, usize::MAX);
         assert_eq!(found.len(), 12);
         for (found, wanted) in found.iter().zip(&wanted) {
             assert!((found - wanted).abs() < 1e-3 * wanted, "{model}: {found}, not {wanted}");
         }
         let folder = tempfile::tempdir().unwrap();
-        train(&on(device, Some(folder.path()), Start::New), 5);
-        let (_, again) = train(&on(device, Some(folder.path()), Start::Resume), usize::MAX);
+        train(device, Some(folder.path()), Start::New, 5);
+        let (_, again) = train(device, Some(folder.path()), Start::Resume, usize::MAX);
         assert!(again == weights, "{model}: other bits");
     }
     // What can not be is said before the first step.

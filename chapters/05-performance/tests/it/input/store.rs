@@ -3,16 +3,19 @@ use performance::{
     input::store::{Layout, Store, write},
 };
 use std::path::PathBuf;
+use tempfile::TempDir;
 
-fn records(count: usize, record: usize) -> Vec<u8> {
-    (0..count * record).map(|i| (i * 37 % 251) as u8).collect()
-}
-
-fn written(count: usize, layout: Layout) -> (tempfile::TempDir, PathBuf, Vec<u8>) {
+/// A set of these records, in a folder of its own.
+pub fn stored(all: &[u8], layout: Layout) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set");
-    let all = records(count, layout.record);
-    write(&path, &all, layout).unwrap();
+    write(&path, all, layout).unwrap();
+    (folder, path)
+}
+
+fn written(count: usize, layout: Layout) -> (TempDir, PathBuf, Vec<u8>) {
+    let all: Vec<u8> = (0..count * layout.record).map(|i| (i * 37 % 251) as u8).collect();
+    let (folder, path) = stored(&all, layout);
     (folder, path, all)
 }
 

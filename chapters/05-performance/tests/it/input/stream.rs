@@ -1,15 +1,14 @@
+use crate::input::store::stored;
 use performance::Result;
-use performance::input::store::{Layout, Store, write};
+use performance::input::store::{Layout, Store};
 use performance::input::stream::{Batches, Epoch, Shuffle, variety};
 use proptest::prelude::*;
 
 /// An epoch over records that are their own numbers.
 fn numbers(count: u32, block: usize, shuffle: Shuffle, seed: u64) -> Vec<u32> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("set");
     let all: Vec<u8> = (0..count).flat_map(u32::to_le_bytes).collect();
     let packed = seed.is_multiple_of(2);
-    write(&path, &all, Layout { record: 4, block, packed }).unwrap();
+    let (_folder, path) = stored(&all, Layout { record: 4, block, packed });
     let epoch = Epoch::new(Store::open(&path).unwrap(), shuffle, seed, 1).unwrap();
     let batches = Batches::new(epoch, 1 + seed as usize % 7).unwrap();
     let bytes = batches.collect::<Result<Vec<_>>>().unwrap().concat();
@@ -49,9 +48,8 @@ fn the_order_is_a_function_of_the_seed() {
 #[test]
 fn one_record_a_block_is_a_whole_shuffle() {
     // Each of four records is first about 1000 times in 4000 epochs (σ ≈ 27).
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("set");
-    write(&path, &[0, 1, 2, 3], Layout { record: 1, block: 1, packed: false }).unwrap();
+    let layout = Layout { record: 1, block: 1, packed: false };
+    let (_folder, path) = stored(&[0, 1, 2, 3], layout);
     let mut first = [0; 4];
     for epoch in 0..4000 {
         let mut this =
@@ -65,9 +63,7 @@ fn one_record_a_block_is_a_whole_shuffle() {
 
 #[test]
 fn rooms_of_nothing_are_refused_and_an_error_ends_the_epoch() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("set");
-    write(&path, &[7; 40], Layout { record: 4, block: 5, packed: false }).unwrap();
+    let (_folder, path) = stored(&[7; 40], Layout { record: 4, block: 5, packed: false });
     let open = || Store::open(&path).unwrap();
     for shuffle in [Shuffle::Window(0), Shuffle::Buffer(0)] {
         assert!(Epoch::new(open(), shuffle, 0, 0).is_err());

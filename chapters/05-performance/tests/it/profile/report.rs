@@ -83,7 +83,9 @@ fn events_have_no_gaps_and_cover_the_step() {
 fn same_bits<M: Network<Cpu>>() {
     let build = || {
         let dev = Cpu::seed_from_u64(3);
-        (build_on::<M>(&dev), dev)
+        let mut model: M = model::build(&dev).unwrap();
+        model.set_dropout(0.2);
+        (model, dev)
     };
     let slopes = |mut model: M, mut grads: Gradients<f32, Cpu>| {
         // One step of plain descent from the same weights: the gradient, as the weights show it.
@@ -104,12 +106,6 @@ fn same_bits<M: Network<Cpu>>() {
     let [one, two] = [slopes(one, watched), slopes(two, unwatched)];
     assert!(one.iter().zip(&two).all(|(a, b)| a.to_bits() == b.to_bits()));
     assert!(one != model::parameters(&build().0).unwrap(), "no slope");
-}
-
-fn build_on<M: Network<Cpu>>(dev: &Cpu) -> M {
-    let mut model: M = model::build(dev).unwrap();
-    model.set_dropout(0.2);
-    model
 }
 
 #[test]
