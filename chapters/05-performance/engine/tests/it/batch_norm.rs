@@ -1,12 +1,12 @@
 //! What a batch normalisation keeps for predictions.
 
 use crate::definition::moments;
+use crate::steps::{error, step_of};
+use backprop::check::wide;
 use engine::{
-    cpu::Ways,
     model::Model,
     ops::{batch_norm::BatchNorm, dense::Dense, position::Position},
     program::Numbers,
-    rule::adam,
     step::Step,
     tensor::Place,
 };
@@ -25,13 +25,12 @@ fn step(rows: usize, far: f32) -> (Step, Vec<Vec<f64>>) {
             Box::new(Dense::new(p, "dense", PIXELS * CHANNELS, 10)),
         ]
     });
-    let mut step = Step::new(model, 2, Ways::default(), 1, adam);
+    let mut step = step_of(model, 2);
     let images = step.batch(rows).0;
     for (at, number) in images.iter_mut().enumerate() {
         *number = far + (at.wrapping_mul(2_654_435_761) >> 9 & 255) as f32 / 256.0;
     }
-    let batch = images.chunks_exact(PIXELS * CHANNELS);
-    let batch = batch.map(|image| image.iter().copied().map(f64::from).collect()).collect();
+    let batch = images.chunks_exact(PIXELS * CHANNELS).map(wide).collect();
     (step, batch)
 }
 
@@ -67,7 +66,7 @@ fn a_prediction_takes_the_running_statistics_and_leaves_them_alone() {
     let [training, predicted] = [step.gradient(35, Numbers::F32), step.predict(35)];
     step.predict(35);
     // Predictions divide by the unbiased variance.
-    assert!(crate::steps::error(&predicted, &training) < 1e-2);
-    assert!(crate::steps::error(&untrained, &training) > 0.1);
-    assert!(crate::steps::error(step.all(Place::Kept), &kept) < 1e-6);
+    assert!(error(&predicted, &training) < 1e-2);
+    assert!(error(&untrained, &training) > 0.1);
+    assert!(error(step.all(Place::Kept), &kept) < 1e-6);
 }

@@ -1,21 +1,19 @@
-//! Loss and gradients against the definition in f64 and its central differences. Convolutions with a bias have those of dfdx (this
-//! chapter's `learner`), linear layers those of chapter 9's plain loops.
+//! Loss and gradients of every operation against the definition in f64 and its central differences.
 
 use crate::definition::{Definition, Values};
+use crate::steps::step_of;
+use backprop::check::wide;
 use engine::{
-    cpu::Ways,
     model::Model,
     ops::{
-        Op, attention::Attention, batch_norm::BatchNorm, conv::Conv, dense::Dense, gru::Gru,
-        mean::Mean, norm::Norm, patches::Patches, pool::ReluPool, position::Position, relu::Relu,
-        residual::Residual,
+        attention::Attention, batch_norm::BatchNorm, conv::Conv, dense::Dense, gru::Gru,
+        linear::Linear, mean::Mean, norm::Norm, patches::Patches, pool::ReluPool,
+        position::Position, relu::Relu, residual::Residual,
     },
     params::Params,
     philox::Dropout,
     program::Numbers,
-    rule::adam,
     state,
-    step::Step,
 };
 
 const BATCH: usize = 6;
@@ -43,19 +41,15 @@ fn check_batch(
     let mut values: Values = tensors()
         .map(|named| {
             let values = &model.params.values[named.tensor.start..][..named.tensor.words()];
-            (named.name.clone(), values.iter().map(|v| f64::from(*v)).collect())
+            (named.name.clone(), wide(values))
         })
         .collect();
-    let mut step = Step::new(model, 2, Ways::default(), 1, adam);
-    let (to, truth) = step.batch(size);
-    to.copy_from_slice(&pixels);
-    truth.copy_from_slice(&labels);
+    let mut step = step_of(model, 2);
+    step.fill(size, &pixels, &labels);
     step.gradient(size, Numbers::F32);
 
     let loss = |values: &Values| {
-        let images = pixels.chunks_exact(inputs);
-        let batch: Vec<Vec<f64>> =
-            images.map(|image| image.iter().map(|p| f64::from(*p)).collect()).collect();
+        let batch: Vec<Vec<f64>> = pixels.chunks_exact(inputs).map(wide).collect();
         let losses = definition(values, &batch).into_iter().zip(&labels).map(|(scores, label)| {
             let sum: f64 = scores.iter().map(|score| score.exp()).sum();
             sum.ln() - scores[*label as usize]
@@ -84,13 +78,9 @@ fn check_batch(
     }
 }
 
-fn model(inputs: usize, ops: impl FnOnce(&mut Params) -> Vec<Box<dyn Op>>) -> Model {
-    Model::new(5, inputs, ops)
-}
-
 #[test]
 fn dense_relu_dropout_and_shared_weights() {
-    let net = model(24, |p| {
+    let net = Model::new(5, 24, |p| {
         let one = Dense::new(p, "one", 24, 16).relu_dropout(0.3);
         let two = Dense::new(p, "two", 16, 16).relu();
         vec![
@@ -113,6 +103,29 @@ fn dense_relu_dropout_and_shared_weights() {
     });
 }
 
+#[test]
+fn convolutions_with_a_bias_pools_linear_layers_and_tied_ones() {
+    let net = Model::new(5, 64, |p| {
+        let turned = p.uniform("turned", [24, 24], 0.2);
+        vec![
+            Box::new(Conv::new(p, "one", [8, 8, 1], 8, [5, 2])),
+            Box::new(ReluPool::new("pool", [8, 8, 8])),
+            Box::new(Conv::new(p, "two", [4, 4, 8], 24, [3, 0])),
+            Box::new(ReluPool::new("pool", [2, 2, 24])),
+            Box::new(Linear::tied("first", turned)),
+            Box::new(Linear::new(p, "own", [24, 24])),
+            Box::new(Linear::tied("last", turned)),
+            Box::new(Linear::new(p, "scores", [24, 10])),
+        ]
+    });
+    check(net, |d, x| {
+        let x = d.conv("one", x, [8, 8, 1], [5, 2]);
+        let x = d.conv("two", &d.pool(&x, 8, 8), [4, 4, 8], [3, 0]);
+        let x = d.linear("own", &d.turned("turned", &d.pool(&x, 2, 24)));
+        d.linear("scores", &d.turned("turned", &x))
+    });
+}
+
 /// What a transformer is made of, in sizes that are vectors and some that are not.
 #[test]
 fn patches_position_norm_attention_residual_and_mean() {
@@ -121,7 +134,7 @@ fn patches_position_norm_attention_residual_and_mean() {
         let layer = |p: &mut Params, name: &str, sides: [usize; 2]| {
             Dense::straight(p, name, sides[0], sides[1]).near()
         };
-        let net = model(pixels, |p| {
+        let net = Model::new(5, pixels, |p| {
             vec![
                 Box::new(Dense::new(p, "first", pixels, pixels)),
                 Box::new(Patches { image, patch }),
@@ -160,7 +173,7 @@ fn patches_position_norm_attention_residual_and_mean() {
 #[test]
 fn a_gated_recurrent_unit_over_several_moments() {
     for (inputs, units) in [(12, 16), (6, 5)] {
-        let net = model(24, |p| {
+        let net = Model::new(5, 24, |p| {
             vec![
                 Box::new(Dense::new(p, "embed", 24, 24)),
                 Box::new(Gru::new(p, "", [24 / inputs, inputs], units)),
@@ -175,7 +188,7 @@ fn a_gated_recurrent_unit_over_several_moments() {
 #[test]
 fn batch_norms_and_means() {
     for size in [1, 6, 35] {
-        let net = model(64, |p| {
+        let net = Model::new(5, 64, |p| {
             vec![
                 Box::new(Conv::bare(p, "stem", [8, 8, 1], 8, 3)),
                 Box::new(BatchNorm::new(p, "stem.norm", 8)),
@@ -196,7 +209,7 @@ fn batch_norms_and_means() {
         check_batch(net, size, |values, batch| {
             let d = Definition { values, row: 0 };
             let conv = |name: &str, x: &[Vec<f64>], [side, ci, k]: [usize; 3]| -> Vec<_> {
-                x.iter().map(|x| d.bare_conv(name, x, [side, side, ci], k)).collect()
+                x.iter().map(|x| d.conv(name, x, [side, side, ci], [k, k / 2])).collect()
             };
             let x = d.batch_norm("stem.norm", &conv("stem", batch, [8, 1, 3]), 8);
             let x: Vec<_> = x.iter().map(|x| d.pool(x, 8, 8)).collect();

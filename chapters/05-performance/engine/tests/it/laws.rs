@@ -1,6 +1,6 @@
 //! What holds for every step, whatever the threads, ways and interruptions.
 
-use crate::steps::{BATCH, batch, bits, error, gradient, models, step_of, step_on};
+use crate::steps::{BATCH, batch, bits, error, gradient, images, models, step_of, step_on};
 use engine::{
     cpu::{Loaded, Ways},
     model,
@@ -22,11 +22,7 @@ fn steps_have_the_same_bits_for_any_number_of_threads() {
         let after = |threads: usize| {
             let mut step = step_of(models().remove(at), threads);
             step.set_scale(1024.0); // for f16
-            for number in 0..5 {
-                batch(number, &mut step);
-                step.gradient(BATCH, numbers);
-                step.update(1e-3);
-            }
+            (0..5).for_each(|number| step_on(number, numbers, &mut step));
             bits(&step)
         };
         let one = after(1);
@@ -91,14 +87,10 @@ fn no_way_changes_a_gradient() {
 
 /// The gradient of a batch in pieces of at most so many images, and its sums.
 fn in_pieces(step: &mut Step, most: usize) -> (Vec<f32>, [f32; 2]) {
-    batch(0, step);
-    let mut sums = [0.0; 2];
-    let (images, labels) = step.batch(BATCH);
-    let (images, labels) = (images.to_vec(), labels.to_vec());
+    let (mut sums, (images, labels)) = ([0.0; 2], images(0));
     for piece in pieces(BATCH, most) {
-        let (to, truth) = step.batch(piece.len());
-        to.copy_from_slice(&images[784 * piece.start..784 * piece.end]);
-        truth.copy_from_slice(&labels[piece.clone()]);
+        let own = &images[784 * piece.start..784 * piece.end];
+        step.fill(piece.len(), own, &labels[piece.clone()]);
         let pass = step.piece(piece, BATCH, Numbers::F32);
         let [loss, right] = step.sums(pass);
         sums = [sums[0] + loss, sums[1] + right];
@@ -136,7 +128,7 @@ fn segments_that_are_computed_again_change_no_bit() {
         let layers = whole.ops.len();
         let after = |model| {
             let mut step = step_of(model, 2);
-            (0..2).for_each(|number| step_on(number, &mut step));
+            (0..2).for_each(|number| step_on(number, Numbers::F32, &mut step));
             bits(&step)
         };
         let wanted = after(whole);

@@ -1,6 +1,6 @@
 //! What the plan makes of the calls: groups, memory, and the ledger.
 
-use crate::steps::{BATCH, batch, step_of};
+use crate::steps::{BATCH, gradient, step_of};
 use engine::{
     backend::Form,
     model::{self, Model},
@@ -16,8 +16,7 @@ const PASS: Pass = Pass { rows: BATCH, training: true, numbers: Numbers::F32, ad
 
 fn of<R>(model: Model, work: impl FnOnce(&engine::cpu::Loaded) -> R) -> R {
     let mut step = step_of(model, 2);
-    batch(0, &mut step);
-    step.gradient(BATCH, Numbers::F32);
+    gradient(&mut step, Numbers::F32);
     work(&step.passes[&PASS])
 }
 

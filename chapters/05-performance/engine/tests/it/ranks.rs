@@ -5,7 +5,7 @@ use engine::{
     backend::{Backend as _, Form},
     cpu::Cpu,
     model,
-    program::What,
+    program::{Numbers, What},
     ranks::{Failed, Ranks},
     record::Recorder,
     rule::{ALONE, Rule},
@@ -36,7 +36,7 @@ fn nothing_is_done_after_a_failure() {
             step.device.run(&loaded);
             let said = step.device.told().unwrap_err().to_string();
             assert!(said.contains(why), "{said}");
-            step_on(0, &mut step);
+            step_on(0, Numbers::F32, &mut step);
             assert_eq!(step.all(Place::Params), before);
         }
     }

@@ -1,6 +1,6 @@
 //! What does not fit is refused by the name of the operation, in one sentence with a way out.
 
-use crate::steps::{BATCH, batch, step_of};
+use crate::steps::{gradient, step_of};
 use engine::{
     model::{self, Model},
     ops::{
@@ -76,8 +76,7 @@ fn refusal(step: &mut Step, work: impl Fn(&mut Step)) -> String {
 /// What a step on the model says.
 fn said(ops: Maker) -> String {
     let mut step = step_of(Model::new(1, 784, ops), 2);
-    batch(0, &mut step);
-    refusal(&mut step, |step| drop(step.gradient(BATCH, Numbers::F32)))
+    refusal(&mut step, |step| drop(gradient(step, Numbers::F32)))
 }
 
 #[test]

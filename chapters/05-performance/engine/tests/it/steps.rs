@@ -1,6 +1,7 @@
 //! Small steps that the tests take.
 
 use engine::{
+    backend::Backend,
     cpu::Ways,
     model::{self, Model},
     ops::{dense::Dense, linear::Linear, patches::Patches, relu::Relu},
@@ -14,10 +15,10 @@ pub use backprop::check::error_f32 as error;
 
 pub const BATCH: usize = 48;
 
-/// A batch of random numbers with a brighter line whose place is the label.
-pub fn batch(number: usize, step: &mut Step) {
-    let (images, labels) = step.batch(BATCH);
-    for (row, (image, label)) in images.chunks_exact_mut(784).zip(labels).enumerate() {
+/// Random numbers with a brighter line whose place is the label.
+pub fn images(number: usize) -> (Vec<f32>, Vec<u32>) {
+    let (mut images, mut labels) = (vec![0.0; 784 * BATCH], vec![0; BATCH]);
+    for (row, (image, label)) in images.chunks_exact_mut(784).zip(&mut labels).enumerate() {
         *label = ((number * BATCH + row) * 7 % 10) as u32;
         for (i, pixel) in image.iter_mut().enumerate() {
             let noise = (row * 784 + i + number).wrapping_mul(2_654_435_761) >> 9 & 63;
@@ -25,6 +26,17 @@ pub fn batch(number: usize, step: &mut Step) {
             *pixel = (noise + bright) as f32 / 255.0;
         }
     }
+    (images, labels)
+}
+
+/// Fills a step with the first of a batch of images.
+pub fn fill<B: Backend>(number: usize, rows: usize, step: &mut Step<B>) {
+    let (images, labels) = images(number);
+    step.fill(rows, &images[..784 * rows], &labels[..rows]);
+}
+
+pub fn batch(number: usize, step: &mut Step) {
+    fill(number, BATCH, step);
 }
 
 pub fn step_of(model: Model, threads: usize) -> Step {
@@ -80,9 +92,9 @@ pub fn gradient(step: &mut Step, numbers: Numbers) -> Vec<f32> {
 }
 
 /// Takes a step on a batch.
-pub fn step_on(number: usize, step: &mut Step) {
+pub fn step_on(number: usize, numbers: Numbers, step: &mut Step) {
     batch(number, step);
-    step.gradient(BATCH, Numbers::F32);
+    step.gradient(BATCH, numbers);
     step.update(1e-3);
 }
 

@@ -1,6 +1,6 @@
 //! A step on a device is the CPU's step.
 
-use crate::steps::{BATCH, batch, error, models, named, step_of};
+use crate::steps::{BATCH, error, fill, images, models, named, step_of};
 use cpu_gpu::gpu::{testing::opencl, trace::Traced};
 use engine::{
     backend::{Backend, Form},
@@ -24,22 +24,11 @@ fn on(gpu: &dyn cpu_gpu::gpu::Gpu, model: Model) -> Step<Gpu<'_>> {
     Step::on(Gpu::new(gpu), model, 1, Rule::adam())
 }
 
-/// The images and labels that a CPU's step has in its batch.
-fn held(cpu: &mut Step) -> (Vec<f32>, Vec<u32>) {
-    let (images, labels) = cpu.batch(BATCH);
-    (images.to_vec(), labels.to_vec())
-}
-
 /// Fills both with the same batch, and takes the gradient of its first images.
 fn both(number: usize, rows: usize, cpu: &mut Step, device: &mut Step<Gpu>) -> [Vec<f32>; 2] {
-    batch(number, cpu);
-    let (images, labels) = held(cpu);
-    device.fill(rows, &images[..rows * 784], &labels[..rows]);
+    fill(number, rows, cpu);
+    fill(number, rows, device);
     [cpu.gradient(rows, Numbers::F32), device.gradient(rows, Numbers::F32)]
-}
-
-fn file(step: &Step<Gpu>, place: Place) -> Vec<f32> {
-    step.to_file(place)
 }
 
 #[test]
@@ -74,11 +63,11 @@ fn gradients_scores_sums_and_updates_are_the_cpus() {
                 [cpu.metrics(rows, Numbers::F32), device.metrics(rows, Numbers::F32)];
             assert!(error(&found, &wanted) < 1e-3, "model {at}: {found:?}, not {wanted:?}");
             let wanted = cpu.to_file(Place::Gradient);
-            let far = error(&file(&device, Place::Gradient), &wanted);
+            let far = error(&device.to_file(Place::Gradient), &wanted);
             assert!(far < 1e-3, "model {at}, {rows} images: the gradient is {far} off");
             cpu.update(1e-3);
             device.update(1e-3);
-            let far = error(&file(&device, Place::Mean), &cpu.to_file(Place::Mean));
+            let far = error(&device.to_file(Place::Mean), &cpu.to_file(Place::Mean));
             assert!(far < 1e-3, "model {at}: {far}");
             // Adam divides tiny means by tiny roots: so the same parameters go on.
             let file = cpu.to_file(Place::Params);
@@ -86,9 +75,8 @@ fn gradients_scores_sums_and_updates_are_the_cpus() {
             assert!(far < 1e-3, "model {at}: {far}");
             device.from_file(Place::Params, &file);
         }
-        batch(3, &mut cpu);
-        let (images, _) = held(&mut cpu);
-        device.fill(BATCH, &images, &[]);
+        fill(3, BATCH, &mut cpu);
+        device.fill(BATCH, &images(3).0, &[]);
         let far = error(&device.predict(BATCH), &cpu.predict(BATCH));
         device.device.check().unwrap();
         assert!(far < 1e-3, "model {at}: predictions {far}");
@@ -100,9 +88,9 @@ fn what_is_no_number_shows_where_the_cpu_shows_it() {
     let Some(gpu) = opencl() else { return };
     for (at, (model, other)) in models().into_iter().zip(models()).enumerate() {
         let (mut cpu, mut device) = (step_of(model, 2), on(&*gpu, other));
-        batch(0, &mut cpu);
-        cpu.batch(BATCH).0[2 * 784 + 400] = f32::NAN;
-        let (images, labels) = held(&mut cpu);
+        let (mut images, labels) = images(0);
+        images[2 * 784 + 400] = f32::NAN;
+        cpu.fill(FEW, &images[..FEW * 784], &labels[..FEW]);
         device.fill(FEW, &images[..FEW * 784], &labels[..FEW]);
         let scores = [cpu.gradient(FEW, Numbers::F32), device.gradient(FEW, Numbers::F32)];
         device.device.check().unwrap();
@@ -166,17 +154,14 @@ const FEW: usize = 9;
 
 /// The bits of parameters and both means after some steps, as files have them.
 fn after(step: &mut Step<Gpu>, numbers: std::ops::Range<usize>) -> Vec<Vec<u32>> {
-    let mut cpu = step_of(model::linear(1), 1);
     for number in numbers {
-        batch(number, &mut cpu);
-        let (images, labels) = held(&mut cpu);
-        step.fill(FEW, &images[..FEW * 784], &labels[..FEW]);
+        fill(number, FEW, step);
         step.gradient(FEW, Numbers::F32);
         step.update(1e-3);
     }
     step.device.check().unwrap();
     let places = [Place::Params, Place::Mean, Place::Square];
-    places.map(|place| file(step, place).into_iter().map(f32::to_bits).collect()).to_vec()
+    places.map(|place| step.to_file(place).into_iter().map(f32::to_bits).collect()).to_vec()
 }
 
 #[test]
@@ -214,9 +199,7 @@ fn running_statistics_see_a_batch_once() {
 #[test]
 fn a_batch_is_gathered_on_the_device() {
     let Some(gpu) = opencl() else { return };
-    let (mut cpu, mut device) = (step_of(model::linear(3), 1), on(&*gpu, model::linear(3)));
-    batch(0, &mut cpu);
-    let (images, labels) = held(&mut cpu);
+    let (mut device, (images, labels)) = (on(&*gpu, model::linear(3)), images(0));
     device.keep(&images, &labels);
     let order: Vec<u32> = (0..BATCH as u32).map(|at| at * 7 % BATCH as u32).collect();
     device.arrange(&order);
@@ -246,9 +229,7 @@ fn a_batch_is_gathered_on_the_device() {
 
 /// Scores, the gradient's length and the parameters of three steps, each in one program or one part after the other.
 fn of_steps<B: Backend>(device: B, in_one: bool, limit: Option<f32>) -> Vec<Vec<f32>> {
-    let mut cpu = step_of(model::linear(1), 1);
-    batch(0, &mut cpu);
-    let (images, labels) = held(&mut cpu);
+    let (images, labels) = images(0);
     let mut step = Step::on(device, model::mlp(3, 0.2), 1, Rule::adam());
     step.keep(&images, &labels);
     step.arrange(&(0..BATCH as u32).rev().collect::<Vec<_>>());
