@@ -117,52 +117,55 @@ fn by_hand(step: &mut Step, sizes: &[usize], batch: usize) -> [Vec<f64>; 2] {
     [all(Tensor::gradient), net.backward(&pass, &dscores, false).unwrap().flat()]
 }
 
-/// From the weights that dfdx has at each of a hundred steps.
+/// From the weights that dfdx has at each of a hundred steps. Where a sum of the residual network is so near to zero that rounding
+/// decides whether a ReLU passes it on, or which of two is the largest, each engine has the gradient of its side; on one of a few
+/// batches whose pixels are another ten-thousandth they are equal, as they would not be if one were wrong.
 #[test]
 fn gradients_are_those_of_dfdx_and_of_dense_layers_those_by_hand() {
     const BATCH: usize = 20;
-    let data = data::drawn(100, 10, 4);
+    let (dev, data) = (Cpu::seed_from_u64(5), data::drawn(100, 10, 4));
     let set = Resident::new(&Cpu::default(), &data.train).unwrap();
     for model in Model::ALL {
         let settings = Settings { dropout: 0.0, ..Settings::of(model) };
         let mut plain = by_engine(&Cpu::seed_from_u64(1), &settings).unwrap();
         let mut step = Step::new(operations(model, 0.0), 2, Ways::default(), 0, adam);
-        let mut apart = 0;
+        let tries = if model == Model::Resnet { 6_u8 } else { 1 };
         for at in 0..100 {
             let index: Vec<usize> =
                 (0..BATCH).map(|i| (BATCH * at + i) % data.train.len()).collect();
             let (images, targets) = (set.images(&index).unwrap(), set.targets(&index).unwrap());
+            let labels: Vec<u32> = set.labels(&index).into_iter().map(u32::from).collect();
             step.from_file(Place::Params, &plain.parameters().unwrap());
-            let (to, labels) = step.batch(BATCH);
-            images.copy_into(to);
-            set.labels(&index).iter().zip(labels).for_each(|(from, to)| *to = u32::from(*from));
-            step.gradient(BATCH, Numbers::F32);
-            plain.gradients(images, targets).unwrap();
-            let (mut row, mut wanted) = (Vec::new(), Vec::new());
-            plain.pack(&mut row).unwrap();
-            let mut rest = &row[..];
-            for named in &step.model.params.tensors {
-                let (own, after) = rest.split_at(named.tensor.words());
-                rest = after;
-                if named.tensor.place == Place::Params {
-                    wanted.extend_from_slice(own);
+            let mut error = |moved: u8| {
+                let noise = dev.sample_uniform_like(&images) * (1e-4 * f32::from(moved));
+                let images: Images<Cpu> = images.clone() + noise;
+                step.fill(BATCH, &images.as_vec(), &labels);
+                step.gradient(BATCH, Numbers::F32);
+                plain.discard().unwrap();
+                plain.gradients(images, targets.clone()).unwrap();
+                let (mut row, mut wanted) = (Vec::new(), Vec::new());
+                plain.pack(&mut row).unwrap();
+                let mut rest = &row[..];
+                for named in &step.model.params.tensors {
+                    let (own, after) = rest.split_at(named.tensor.words());
+                    rest = after;
+                    if named.tensor.place == Place::Params {
+                        wanted.extend_from_slice(own);
+                    }
                 }
-            }
-            let mut errors =
-                vec![check::error_f32(&step.to_file(Place::Gradient), &wanted)];
-            let sizes: &[usize] = if model == Model::Mlp { &[784, 128, 10] } else { &[784, 10] };
-            if [Model::Linear, Model::Mlp].contains(&model) {
+                let error = check::error_f32(&step.to_file(Place::Gradient), &wanted);
+                let sizes: &[usize] = match model {
+                    Model::Linear => &[784, 10],
+                    Model::Mlp => &[784, 128, 10],
+                    _ => return error,
+                };
                 let [found, wanted] = by_hand(&mut step, sizes, BATCH);
-                errors.push(check::error(&found, &wanted));
-            }
-            for error in errors {
-                // A sum so near to zero that rounding decides whether a ReLU passes it on makes another gradient.
-                assert!(error < 1e-2, "{model}, step {at}: {error}");
-                apart += usize::from(error >= 1e-5);
-            }
+                error.max(check::error(&found, &wanted))
+            };
+            let mut errors = (0..tries).map(&mut error).inspect(|error| assert!(*error < 0.05));
+            assert!(errors.any(|error| error < 1e-5), "{model}, step {at}");
             plain.update(settings.lr).unwrap();
         }
-        assert!(apart <= if model == Model::Resnet { 20 } else { 0 }, "{model}: {apart} steps");
     }
 }
 
