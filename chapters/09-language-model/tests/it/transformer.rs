@@ -3,11 +3,14 @@
 use crate::talker::far as model;
 use backprop::check::{differences_by, error};
 use engine::{
-    program::{Entry, ledger},
+    backend::Form,
+    program::ledger,
+    record::Pass,
     state::WORDS,
-    step::Step,
+    step::{Step, program},
     tensor::Place,
 };
+use engine_gpu::cast::FORM;
 use lab::random::SplitMix64;
 use language_model::{
     Config, Layout, Model,
@@ -15,7 +18,7 @@ use language_model::{
     product::Numbers,
     reference,
     train::{Settings, Trainer, batches},
-    transformer::{Transformer, bytes, needs},
+    transformer::{Transformer, bytes, needs, operations},
 };
 
 /// Tokens and their targets.
@@ -182,56 +185,55 @@ fn the_engines_tensors_are_the_layouts() {
     assert!(fast.step.to_file(Place::Params) == model.parameters);
 }
 
-/// So that a forgotten copy or another pass over the rows fails here.
+/// So that a forgotten copy or another pass over the rows fails here, on the cores and on a GPU. It takes no device.
 #[test]
 fn the_ledger_of_a_step_is_what_its_page_counts() {
     let config = Config { vocabulary: 40, context: 20, width: 12, heads: 3, layers: 2, hidden: 10 };
     let Config { vocabulary, width: d, heads, layers, hidden, .. } = config;
-    let (sequences, tokens) = (4, config.context);
-    let (inputs, targets) = batch_of(&config, sequences * tokens, 3);
-    let mut fast = transformer(&model(config), sequences, 1);
-    fast.gradient(&inputs, &targets).unwrap();
-    let calls = &fast.step.passes.values().next().unwrap().calls;
-    let of = |name: &str| -> Entry {
-        let all = ledger(calls).into_iter().filter(|entry| entry.name == name);
-        let none = Entry { op: String::new(), name: "", calls: 0, flops: 0.0, bytes: 0 };
-        all.fold(none, |sum, entry| Entry {
-            calls: sum.calls + entry.calls,
-            flops: sum.flops + entry.flops,
-            bytes: sum.bytes + entry.bytes,
-            ..sum
-        })
-    };
-    let (rows, norms, blocks) = (sequences * tokens, 2 * layers + 1, 16);
+    let (rows, norms, model) = (4 * config.context, 2 * layers + 1, operations(&config, 20));
+    let pass = Pass { rows, training: true, numbers: Numbers::F32, adds: false };
     // A product of rows with a matrix: itself, and two in the backward pass, with the same three operands.
     let matrix = |k: usize, n: usize| 3 * (rows * (k + n) + k * n);
     let layer = [(d, 3 * d), (d, d), (d, 2 * hidden), (hidden, d)].map(|(k, n)| matrix(k, n));
     let products = layers * layer.iter().sum::<usize>() + matrix(d, vocabulary);
     let table = vocabulary * d;
-    for (name, count, words) in [
-        ("product", 12 * layers + 3, products),
-        ("norm", 2 * norms, norms * (5 * rows * d + 2 * d + blocks * d)),
-        ("turn", 2 * layers, layers * 2 * rows * 6 * d),
-        ("attend", 2 * layers, layers * rows * (4 * d + heads + 8 * d + heads)),
-        ("join", layers, layers * rows * 2 * d),
-        ("split", layers, layers * rows * 2 * d),
-        ("gate", 2 * layers, layers * rows * (3 * hidden + 6 * hidden)),
-        ("add", 4 * layers, 4 * layers * rows * 3 * d),
-        ("look up", 1, rows + table + rows * d),
-        ("add up", 1, rows + rows * d + table),
-        ("loss", 1, 2 * rows * vocabulary + rows + WORDS + 2 * blocks),
-        ("sum", norms, norms * (blocks * d + d)),
-    ] {
-        let found = of(name);
-        assert_eq!((found.calls, found.bytes), (count, 4 * words), "{name}");
+    // A GPU has more parts of the rows, keeps a norm's factors and what attention sums along, and copies no head.
+    for (form, blocks, copies, more) in [(Form::CPU, 16, 1, 0), (FORM, 40, 0, rows)] {
+        let calls = program(&model, pass, form).calls;
+        let entries = ledger(&calls);
+        let of = |name: &str| {
+            let all = entries.iter().filter(|entry| entry.name == name);
+            all.fold((0, 0, 0.0), |(calls, bytes, flops), entry| {
+                (calls + entry.calls, bytes + entry.bytes, flops + entry.flops)
+            })
+        };
+        for (name, count, words) in [
+            ("product", 12 * layers + 3, products),
+            ("norm", 2 * norms, norms * (5 * rows * d + 2 * d + blocks * d + 2 * more)),
+            ("turn", copies * 2 * layers, copies * layers * 2 * rows * 6 * d),
+            ("attend", 2 * layers, layers * (rows * (12 * d + 2 * heads) + more * heads)),
+            ("join", copies * layers, copies * layers * rows * 2 * d),
+            ("split", copies * layers, copies * layers * rows * 2 * d),
+            ("gate", 2 * layers, layers * rows * (3 * hidden + 6 * hidden)),
+            ("add", 4 * layers, 4 * layers * rows * 3 * d),
+            ("look up", 1, rows + table + rows * d),
+            ("add up", 1, rows + rows * d + table),
+            ("loss", 1, 2 * rows * vocabulary + rows + WORDS + 2 * blocks),
+            ("sum", norms, norms * (blocks * d + d)),
+        ] {
+            let (calls, bytes, _) = of(name);
+            assert_eq!((calls, bytes), (count, 4 * words), "{name}, {form:?}");
+        }
+        assert_eq!(calls.len(), (26 + 4 * copies) * layers + 9);
+        let (counted, rows) = (Operations::of(&config, config.context), rows as f64);
+        let near =
+            |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 1e-9, "{found}");
+        near(of("product").2, 3.0 * counted.weights * rows);
+        // Five products in the place of four, since scores are computed once more; and queries and keys are turned, and back.
+        let turned = 12.0 * rows * (layers * d) as f64;
+        near(of("attend").2 + of("turn").2, 3.5 * counted.attention * rows + turned);
     }
-    assert_eq!(calls.len(), 30 * layers + 9);
-    let counted = Operations::of(&config, tokens);
-    let near = |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 1e-9, "{found}");
-    near(of("product").flops, 3.0 * counted.weights * rows as f64);
-    // Five products in the place of four: scores are computed once more.
-    near(of("attend").flops, 3.5 * counted.attention * rows as f64);
-    assert!(Parameters::of(&config).all() as usize == fast.step.model.params.learned());
+    assert!(Parameters::of(&config).all() as usize == model.params.learned());
 }
 
 /// A batch goes through the model piece by piece: its length costs no memory. In segments a piece needs less, and no bit changes.
