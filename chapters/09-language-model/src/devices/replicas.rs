@@ -189,7 +189,7 @@ impl<'g> Team<'g> {
             return begun(Rank::new(&model, split, *settings, comm, cores)?, at);
         };
         let gpu = Gpu::new(gpu);
-        let bytes = |batch| gpu::bytes(config, settings, batch);
+        let bytes = |batch| gpu::bytes(config, &Settings { accumulate: 1, ..*settings }, batch);
         gpu.fits(settings.batch, "sequences", [self.ranks, self.here], bytes)?;
         let split = split.in_order(split.order.0, 1); // all of its sequences at once
         let on = |peers| gpu.with_ranks(peers);

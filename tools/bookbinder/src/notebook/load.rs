@@ -25,10 +25,10 @@ pub(super) fn put_first(notebook: &mut Notebook, crates: &[ChapterCrate], name: 
         "> This notebook is the page [{name}](../book/src/{name}/) with its code in cells. Run a cell with \
          Shift+Enter, change it, and run it again. A cell uses names from the cells above it: to begin at a later section, \
          take *Run → Run All Above Selected Cell* first. A cell prints the numbers of the machine that ran it; those in the \
-         text are of other machines. The next cell loads the course's code: it takes ten to twenty seconds \
-         each time that the kernel starts, and later cells a second or two. `notebooks setup` has compiled \
-         the code; without it, the first time takes some minutes. If a cell fails, [the book says what is \
-         kept](../book/src/how-to.md#when-a-cell-fails)."
+         text are of other machines: a name in brackets, as (genoa-2core), is one. The next cell loads the course's \
+         code: it takes ten to twenty seconds each time that the kernel starts, and later cells a second or two. \
+         `notebooks setup` has compiled the code; without it, the first time takes some minutes. If a cell fails, \
+         [the book says what is kept](../book/src/how-to.md#when-a-cell-fails)."
     );
     let first =
         notebook.cells.iter().position(|cell| matches!(cell.kind, Kind::Code { .. })).unwrap_or(0);
