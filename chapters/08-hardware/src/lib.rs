@@ -9,8 +9,7 @@
 //! 4. [`power`]: joules that the machine has counted itself.
 //! 5. [`readers`]: the four readers, each with a job of their own.
 //! 6. [`page`]: what the page's calculator is given.
-//! 7. [`error`]: what can go wrong, each as a sentence with the way out.
-//! 8. [`measured`]: records, and the figures and tables made from them.
+//! 7. [`measured`]: records, and the figures and tables made from them.
 
 pub mod calculator;
 pub mod cards;
