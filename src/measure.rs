@@ -67,7 +67,7 @@ pub struct Measure {
 pub enum Budget {
     /// About a minute for everything.
     Quick,
-    /// Good figures, in at most 60 minutes: without what trains for a quarter of an hour or more.
+    /// Good figures, meant for an hour: without what trains for a quarter of an hour or more.
     Book,
     /// As long as good figures of everything need.
     Full,

@@ -5,7 +5,7 @@
 //! | `{{#include path:anchor}}` | the quoted lines, see [`mod@crate::include`] |
 //! | `{{#measure KEY p=v … [of-limit\|as-flop] [@MACHINE]}}` | a measured number, see [`crate::quote`] |
 //! | `{{#measure KEY … ask: Its rate}}` | a number that answers a prediction: with "Ask me first" the reader says it before its paragraph shows |
-//! | `{{#verdict ✔ A > B [@MACHINE]}}` | the mark; the build stops if the reference machine's record says another one. The rule is a [`lab::fence::Rule`], in which `printed "LABEL"` is the number behind these words in what the cell above has printed |
+//! | `{{#verdict ✔ A > B [@MACHINE]}}` | the mark; the build stops if the reference machine's record says another one. The rule is a [`lab::fence::Rule`], in which `printed "LABEL"` is the number behind these words in what the cell above has printed; an `…` among them passes over anything |
 //! | a fence `figure KEY` or `table KEY` | a figure, a table, as [`lab::fence`] describes |
 //! | `{{#figure KEY}}`, `{{#table KEY}}` | the same that another page declares or a chapter draws |
 //! | `{{#exercise CHAPTER/NAME}}` | the exercise's box |

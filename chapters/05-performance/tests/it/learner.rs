@@ -131,8 +131,7 @@ fn gradients_are_those_of_dfdx_and_of_dense_layers_those_by_hand() {
         let mut step = Step::new(operations(model, 0.0), 2, Ways::default(), 0, adam);
         let tries = if model == Model::Resnet { 6_u8 } else { 1 };
         for at in 0..100 {
-            let index: Vec<usize> =
-                (0..BATCH).map(|i| (BATCH * at + i) % data.train.len()).collect();
+            let index: Vec<_> = (BATCH * at..).take(BATCH).map(|i| i % data.train.len()).collect();
             let (images, targets) = (set.images(&index).unwrap(), set.targets(&index).unwrap());
             let labels: Vec<u32> = set.labels(&index).into_iter().map(u32::from).collect();
             step.from_file(Place::Params, &plain.parameters().unwrap());
@@ -162,7 +161,8 @@ fn gradients_are_those_of_dfdx_and_of_dense_layers_those_by_hand() {
                 let [found, wanted] = by_hand(&mut step, sizes, BATCH);
                 error.max(check::error(&found, &wanted))
             };
-            let mut errors = (0..tries).map(&mut error).inspect(|error| assert!(*error < 0.05));
+            let small = |error: &f64| assert!(*error < 0.05, "{model}, step {at}: {error}");
+            let mut errors = (0..tries).map(&mut error).inspect(small);
             assert!(errors.any(|error| error < 1e-5), "{model}, step {at}");
             plain.update(settings.lr).unwrap();
         }

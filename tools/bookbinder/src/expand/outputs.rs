@@ -40,7 +40,7 @@ pub(super) fn under_cells(text: &str, recorded: Option<&Recorded>) -> String {
 }
 
 /// A rule with a number in place of each `printed "LABEL"`: what stands behind these words in the output of the last cell
-/// above. None if that cell has yet to run.
+/// above, with anything in the place of an `…`. None if that cell has yet to run.
 pub(super) fn with_printed(page: OnPage, above: &str, rule: &str) -> Result<Option<String>> {
     const PRINTED: &str = "printed \"";
     if !rule.contains(PRINTED) {
@@ -52,8 +52,8 @@ pub(super) fn with_printed(page: OnPage, above: &str, rule: &str) -> Result<Opti
         return Ok(None);
     };
     let number = |label: &str| -> Result<String> {
-        let behind = text.split_once(label).and_then(|(_, behind)| units::read(behind));
-        let number = behind.with_context(|| {
+        let behind = label.split('…').try_fold(&*text, |text, part| Some(text.split_once(part)?.1));
+        let number = behind.and_then(units::read).with_context(|| {
             format!("the cell above has printed no number behind `{label}`: {}", text.trim())
         })?;
         Ok(number.to_string())

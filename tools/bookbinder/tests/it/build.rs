@@ -598,7 +598,7 @@ fn a_verdict_is_the_reference_machines_and_a_cells() {
     fixture.record("yours", "Mine", true);
     let more = "A {{#verdict ✔ demo.rate n=64 of-limit > 50%}}, B {{#verdict ✗ demo.rate n=64 > 1.2e11}}, \
                 C {{#verdict ✔ demo.rate n=128 > it n=64}}, D {{#verdict ○ demo.rate n=128 > 1 @small}}, \
-                E {{#verdict ✔ printed \"4\" > 1}}.";
+                E {{#verdict ✔ printed \"4\" > 1 and printed \"p…4\" > 1}}.";
     fixture.append(more);
     fixture.binder().build().unwrap();
     let page = fixture.page("09-demo/index.html");
